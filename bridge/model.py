@@ -3,10 +3,15 @@
 Everything here is immutable and knows no disk, clock or network. Times in answers are
 RFC 3339 in UTC; `lines` are 1-based and inclusive; `highlights` are `[start, end)` in code
 points of the passage.
+
+Values are dataclasses; the few whose wire form drops unused fields or needs another name are
+`msgspec.Struct`s, so that one definition serves Python, JSON and the schema.
 """
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NewType, TypeAlias
+
+from msgspec import Struct
 
 NotePath = NewType("NotePath", str)
 """A vault-relative path in NFC with `/` between segments; made by `bridge.paths.note_path`."""
@@ -206,8 +211,7 @@ class Scope:
 OWNER = Scope(key="owner")
 
 
-@dataclass(frozen=True, slots=True)
-class SignalScore:
+class SignalScore(Struct, frozen=True, omit_defaults=True):
     """A note's place in one ranking: rank from 1; `score` in 0..1, or hops for the graph."""
 
     rank: int
@@ -246,8 +250,7 @@ class SearchAnswer:
     took_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True, omit_defaults=True):
     """One reason why two notes belong together.
 
     `meaning` carries `cosine`; `words` the shared distinctive `words`; `mention` the
@@ -360,11 +363,10 @@ class GraphLink:
     """Other notes that the same target could mean; empty when it is clear."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphLinks:
+class GraphLinks(Struct, frozen=True, rename={"in_": "in"}):
     path: str
     out: tuple[GraphLink, ...]
-    in_: tuple[GraphLink, ...] = field(metadata={"name": "in"})
+    in_: tuple[GraphLink, ...]
     unresolved: tuple[GraphLink, ...] = ()
 
 
@@ -375,8 +377,7 @@ class GraphNode:
     hops: int
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
+class GraphEdge(Struct, frozen=True, rename={"from_": "from"}):
     from_: str
     to: str
     kind: LinkKind
@@ -493,9 +494,3 @@ class FeedEntry:
     seq: int
     type: Literal["indexed", "removed", "progress", "livesync", "conflict"]
     data: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    seq: int
-    changes: tuple[FeedEntry, ...]
