@@ -50,3 +50,8 @@ def name_key(path: str) -> str:
     """The folded last segment of a path or link target, without a trailing `.md`."""
     name = path.rsplit("/", 1)[-1]
     return fold(name[:-3] if name[-3:].lower() == ".md" else name)
+
+
+def is_transcript(path: str) -> bool:
+    """Whether a path names a conversation (`openclaw:<agent>/<session>`) and no file of the vault."""
+    return path.startswith("openclaw:")

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import aiosqlite
 
@@ -104,7 +104,7 @@ class Database:
         """Run one query on a reader."""
         reader = await self._idle.get()
         try:
-            return [*await reader.execute_fetchall(sql, params)]  # type: ignore[list-item] -- no row factory is set
+            return cast("list[Row]", await reader.execute_fetchall(sql, params))
         except sqlite.Error as error:
             raise explain(error, self.path) from error
         finally:

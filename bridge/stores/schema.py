@@ -33,6 +33,7 @@ INDEX: tuple[Migration, ...] = (
             blocks TEXT NOT NULL,
             tasks TEXT NOT NULL,
             issues TEXT NOT NULL,
+            shape TEXT NOT NULL,
             seq INTEGER NOT NULL
         );
         CREATE INDEX notes_seq ON notes (seq);
@@ -66,6 +67,7 @@ INDEX: tuple[Migration, ...] = (
             embed_hash BLOB
         );
         CREATE INDEX chunks_note ON chunks (note_id, ordinal);
+        CREATE INDEX chunks_embeddable ON chunks (note_id) WHERE embed_hash IS NOT NULL;
 
         CREATE TABLE pending (
             chunk_id INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
@@ -119,7 +121,7 @@ INDEX: tuple[Migration, ...] = (
 )
 """`names.folded`, `links.target_key` and `files.key` are last path segments without `.md`,
 folded by `bridge.paths.fold`; `seq` numbers the transactions and is what the full-text index
-replays from. The vector table is made for the model's dimensions by `stores.vectors`."""
+replays from; `notes.shape` names the parser and chunker that made the rows. The vector table is made for the model's dimensions by `stores.vectors`."""
 
 STATE: tuple[Migration, ...] = (
     Migration(

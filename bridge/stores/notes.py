@@ -1,0 +1,267 @@
+"""Notes and their chunks as rows of `index.sqlite`; writing happens inside a writer's transaction."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import aiosqlite
+import msgspec
+
+from bridge.model import Attachment, Chunk, ChunkId, Failed, Note, NoteId, NotePath, Revision, Stamp
+from bridge.paths import fold, name_key, note_id
+from bridge.stores.database import Database
+
+STALE = Revision("")
+"""The revision of a row that an older parser or chunker made: it never equals a file's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A note read, parsed and split, ready to be stored."""
+
+    note: Note
+    chunks: tuple[Chunk, ...]
+    hashes: tuple[bytes | None, ...]
+    """Embedding cache key of each chunk; None where there is nothing to embed."""
+    language: str
+    revision: Revision
+    size: int
+    lines: int
+    modified_ns: int
+    origin: str
+
+    @property
+    def id(self) -> NoteId:
+        return note_id(self.note.path)
+
+
+NameRow: TypeAlias = tuple[int, str]
+"""A note's id and a folded name that it carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the index holds of a note before a change."""
+
+    revision: Revision
+    shape: str
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDiff:
+    """The chunks that a transaction took out and brought in."""
+
+    gone: tuple[ChunkId, ...]
+    fresh: tuple[tuple[ChunkId, NoteId, bytes | None], ...]
+
+
+async def stamps(db: Database, shape: str) -> dict[NotePath, Stamp]:
+    """What the index knows of every path, failures and attachments included.
+
+    Notes of another shape carry a stamp that no file matches, so the source delivers them again.
+    """
+    rows = await db.rows("SELECT path, modified_ns, size, CASE shape WHEN ? THEN revision END FROM notes", (shape,))
+    known = {
+        NotePath(path): Stamp(modified_ns, size, Revision(revision)) if revision else Stamp(-1, -1, STALE)
+        for path, modified_ns, size, revision in rows
+    }
+    others = await db.rows(
+        "SELECT path, modified_ns, size FROM files UNION ALL SELECT path, modified_ns, size FROM failures"
+    )
+    known.update({NotePath(path): Stamp(modified_ns, size, STALE) for path, modified_ns, size in others})
+    return known
+
+
+async def known(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> dict[NoteId, Known]:
+    """Look up the given notes."""
+    rows = await tx.execute_fetchall(
+        "SELECT id, revision, shape, title, kind FROM notes WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*ids]),),
+    )
+    return {NoteId(row[0]): Known(Revision(row[1]), row[2], row[3], row[4]) for row in rows}
+
+
+async def names(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> set[NameRow]:
+    """List under which folded names links may mean the given notes."""
+    rows = await tx.execute_fetchall(
+        "SELECT note_id, folded, path FROM names JOIN notes ON notes.id = note_id "
+        "WHERE note_id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*ids]),),
+    )
+    return {(id_, key) for id_, folded, path in rows for key in (folded, name_key(path))}
+
+
+async def next_seq(tx: aiosqlite.Connection) -> int:
+    """Number this transaction; never reused, also after its notes are gone."""
+    [row] = await tx.execute_fetchall(
+        "INSERT INTO meta VALUES ('seq', '1') ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
+    )
+    return int(row[0])
+
+
+async def store(tx: aiosqlite.Connection, seq: int, shape: str, batch: Sequence[Prepared]) -> ChunkDiff:
+    """Write notes with their names, tags and chunks; chunks that stay keep their vectors."""
+    ids = json.dumps([prepared.id for prepared in batch])
+    rows = await tx.execute_fetchall(
+        "SELECT id, embed_hash FROM chunks WHERE note_id IN (SELECT value FROM json_each(?))", (ids,)
+    )
+    old: dict[int, bytes | None] = {row[0]: row[1] for row in rows}
+    new = {
+        chunk.id: (chunk, prepared.id, digest)
+        for prepared in batch
+        for chunk, digest in zip(prepared.chunks, prepared.hashes, strict=True)
+    }
+    gone = [ChunkId(id_) for id_, digest in old.items() if id_ not in new or new[ChunkId(id_)][2] != digest]
+    if gone:
+        await tx.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
+    await tx.executemany(_PUT_NOTE, [_note_row(prepared, shape, seq) for prepared in batch])
+    for table in ("names", "tags"):
+        await tx.execute(f"DELETE FROM {table} WHERE note_id IN (SELECT value FROM json_each(?))", (ids,))
+    await tx.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)", _name_rows(batch))
+    await tx.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", _tag_rows(batch))
+    await tx.executemany(
+        _PUT_CHUNK,
+        [
+            (
+                chunk.id,
+                owner,
+                chunk.ordinal,
+                _dump(chunk.heading_path),
+                chunk.first_line,
+                chunk.last_line,
+                chunk.text,
+                digest,
+            )
+            for chunk, owner, digest in new.values()
+        ],
+    )
+    kept = old.keys() - set(gone)
+    return ChunkDiff(
+        tuple(gone), tuple((id_, owner, digest) for id_, (_, owner, digest) in new.items() if id_ not in kept)
+    )
+
+
+async def remove(tx: aiosqlite.Connection, seq: int, ids: Collection[NoteId]) -> tuple[ChunkId, ...]:
+    """Delete notes with all that hangs on them, and remember it for the full-text index."""
+    wanted = json.dumps([*ids])
+    rows = await tx.execute_fetchall(
+        "SELECT id FROM chunks WHERE note_id IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    await tx.execute("DELETE FROM notes WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    await tx.executemany("INSERT INTO removals VALUES (?, ?)", [(seq, id_) for id_ in ids])
+    return tuple(ChunkId(row[0]) for row in rows)
+
+
+async def forget_files(tx: aiosqlite.Connection, paths: Sequence[NotePath]) -> None:
+    """Drop attachments that are gone."""
+    await tx.execute("DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(paths),))
+
+
+async def forget_failures(tx: aiosqlite.Connection, paths: Sequence[NotePath]) -> None:
+    """Drop failures of paths that are well again or gone."""
+    await tx.execute("DELETE FROM failures WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(paths),))
+
+
+async def touch(tx: aiosqlite.Connection, stamps_: Iterable[tuple[NotePath, int, int]]) -> None:
+    """Move the stamps of notes whose bytes did not change: `(path, modified_ns, size)`."""
+    rows = [(modified_ns, size, path) for path, modified_ns, size in stamps_]
+    await tx.executemany("UPDATE notes SET modified_ns = ?, size = ? WHERE path = ?", rows)
+
+
+async def put_attachments(tx: aiosqlite.Connection, files: Iterable[Attachment]) -> None:
+    """Remember files that are only link targets."""
+    await tx.executemany(
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
+        [(file.path, name_key(file.path), file.modified_ns, file.size) for file in files],
+    )
+
+
+async def put_failures(tx: aiosqlite.Connection, failures: Iterable[Failed]) -> None:
+    """Remember paths that could not be indexed, with the reason."""
+    await tx.executemany(
+        "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
+        [(failed.path, failed.reason, failed.modified_ns, failed.size) for failed in failures],
+    )
+
+
+async def put_pending(tx: aiosqlite.Connection, batch: Sequence[Prepared], wanted: Mapping[ChunkId, NoteId]) -> None:
+    """Queue the chunks in `wanted` for the embedding model."""
+    await tx.executemany(
+        "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
+        [
+            (chunk.id, prepared.id, prepared.modified_ns, chunk.embed_text)
+            for prepared in batch
+            for chunk in prepared.chunks
+            if chunk.id in wanted
+        ],
+    )
+
+
+async def get_meta(db: Database, key: str) -> str | None:
+    """Read one remembered value."""
+    rows = await db.rows("SELECT value FROM meta WHERE key = ?", (key,))
+    return str(rows[0][0]) if rows else None
+
+
+async def put_meta(tx: aiosqlite.Connection, key: str, value: str) -> None:
+    """Remember one value."""
+    await tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+_PUT_NOTE = """
+    INSERT INTO notes (id, path, title, kind, revision, size, lines, modified_ns, language,
+                       frontmatter, headings, blocks, tasks, issues, shape, seq)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET
+        path = excluded.path, title = excluded.title, kind = excluded.kind, revision = excluded.revision,
+        size = excluded.size, lines = excluded.lines, modified_ns = excluded.modified_ns,
+        language = excluded.language, frontmatter = excluded.frontmatter, headings = excluded.headings,
+        blocks = excluded.blocks, tasks = excluded.tasks, issues = excluded.issues,
+        shape = excluded.shape, seq = excluded.seq
+"""
+_PUT_CHUNK = """
+    INSERT INTO chunks (id, note_id, ordinal, heading_path, first_line, last_line, text, embed_hash)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET
+        ordinal = excluded.ordinal, first_line = excluded.first_line, last_line = excluded.last_line
+"""
+
+
+def _note_row(prepared: Prepared, shape: str, seq: int) -> tuple[Any, ...]:
+    note = prepared.note
+    return (
+        prepared.id,
+        note.path,
+        note.title,
+        note.kind,
+        prepared.revision,
+        prepared.size,
+        prepared.lines,
+        prepared.modified_ns,
+        prepared.language,
+        _dump(note.frontmatter),
+        _dump(note.headings),
+        _dump(note.blocks),
+        _dump(note.tasks),
+        _dump(note.issues),
+        shape,
+        seq,
+    )
+
+
+def _dump(values: Any) -> str:
+    return msgspec.json.encode(values).decode()
+
+
+def _name_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str, str]]:
+    for prepared in batch:
+        yield prepared.id, fold(prepared.note.title), prepared.note.title, "title"
+        for alias in prepared.note.aliases:
+            yield prepared.id, fold(alias), alias, "alias"
+
+
+def _tag_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str]]:
+    return ((prepared.id, fold(tag), tag) for prepared in batch for tag in prepared.note.tags)
