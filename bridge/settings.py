@@ -253,7 +253,7 @@ def value_of(settings: Settings, setting: Setting) -> Any:
 
 def _find_file(config: Path | None) -> Path | None:
     if config is not None:
-        if not config.is_file():
+        if not config.exists():
             raise InvalidSetting(f"The settings file {config} does not exist.", file=str(config))
         return config.absolute()
     return next((file for file in (Path.cwd() / FILE_NAME, user_file()) if file.is_file()), None)
