@@ -1,0 +1,50 @@
+/** Small helpers for elements. Text from notes only ever becomes text nodes. */
+
+export const $ = (id) => document.getElementById(id);
+
+/** Make an element; `on…` attributes are listeners, false and null ones are left out. */
+export function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child != null && child !== ""));
+  return node;
+}
+
+/** A note's title as a link that opens it in Obsidian. */
+export const titleLink = ({ title, open_url: url }) =>
+  el(
+    "a",
+    { class: "title", dir: "auto", title: "Open in Obsidian", href: url.startsWith("obsidian://") ? url : null },
+    title,
+  );
+
+/** A score in 0..1 as a bar. */
+export function scoreBar(score) {
+  const percent = Math.round(score * 100);
+  const fill = el("span");
+  fill.style.width = `${percent}%`;
+  return el(
+    "span",
+    { class: "score", role: "meter", "aria-label": "Score", "aria-valuenow": percent, "aria-valuemin": 0, "aria-valuemax": 100, title: `Score ${percent} of 100` },
+    fill,
+  );
+}
+
+/** Where in a note its passage stands: folder and heading path. */
+export const place = (folder, headings) =>
+  el("p", { class: "place", dir: "auto" }, [...(folder ? [folder] : []), ...headings].join(" › "));
+
+/** An excerpt with its highlights; blank lines take no room. */
+export function passage({ pieces, before, after }) {
+  const squeeze = (text) => text.replace(/\n\s*\n/g, "\n");
+  return el(
+    "p",
+    { class: "passage", dir: "auto" },
+    before ? "… " : null,
+    ...pieces.map(({ text, marked }) => (marked ? el("mark", null, text) : squeeze(text))),
+    after ? " …" : null,
+  );
+}
