@@ -26,6 +26,7 @@ Kind: TypeAlias = Literal["note", "canvas", "transcript"]
 LinkKind: TypeAlias = Literal["link", "embed", "frontmatter", "canvas"]
 Mode: TypeAlias = Literal["hybrid", "keyword", "semantic"]
 Signal: TypeAlias = Literal["keyword", "semantic", "graph"]
+FeedType: TypeAlias = Literal["indexed", "removed", "progress", "livesync", "conflict"]
 MissingReason: TypeAlias = Literal["deadline", "no_model", "indexing", "endpoint_down"]
 
 
@@ -492,5 +493,5 @@ class FeedEntry:
     """One entry of the change feed; `data` holds the fields of its type."""
 
     seq: int
-    type: Literal["indexed", "removed", "progress", "livesync", "conflict"]
+    type: FeedType
     data: dict[str, Any]

@@ -1,0 +1,1 @@
+"""The bridge over HTTP: REST, its description, and the page."""

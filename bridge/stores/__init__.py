@@ -1,0 +1,1 @@
+"""What is kept: the derived index and the durable state."""
