@@ -55,3 +55,8 @@ def name_key(path: str) -> str:
 def is_transcript(path: str) -> bool:
     """Whether a path names a conversation (`openclaw:<agent>/<session>`) and no file of the vault."""
     return path.startswith("openclaw:")
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path lies where no note ever does: in or under a dot name or `node_modules`."""
+    return any(part.startswith(".") or part == "node_modules" for part in path.split("/"))

@@ -1,0 +1,1 @@
+"""Where notes come from; each source yields the same changes."""

@@ -1,0 +1,1 @@
+"""The owner's files: one place reads them, one place writes them."""
