@@ -20,7 +20,7 @@ let limit = STEPS[0];
 let status;
 let coverage = null;
 
-// --- the key ---------------------------------------------------------------------------
+// --- the key ---
 
 function lock(fault = "") {
   following?.abort();
@@ -68,7 +68,7 @@ function enter() {
   readAddress();
 }
 
-// --- search ----------------------------------------------------------------------------
+// --- search ---
 
 const mode = () => document.forms.search.elements.mode.value;
 const query = () => $("query").value.trim();
@@ -94,6 +94,7 @@ function searchSoon() {
   timer = setTimeout(search, PAUSE_MS);
 }
 
+/** Search for what the page says now; gives true when hits came of it. */
 async function search() {
   clearTimeout(timer);
   searching?.abort();
@@ -104,7 +105,9 @@ async function search() {
   try {
     const answer = await ask("/v1/search", { body: { query: query(), mode: mode(), limit }, signal });
     // An answer to what was asked before must not replace the later one's.
-    if (!signal.aborted) show(answer.hits, answer);
+    if (signal.aborted) return;
+    show(answer.hits, answer);
+    return answer.hits.length > 0;
   } catch (error) {
     if (signal.aborted) return;
     failed(error);
@@ -116,8 +119,10 @@ async function search() {
 
 function show(list, answer = null) {
   coverage = answer?.coverage ?? null;
+  const active = document.activeElement;
   hits.show(list);
   related.place();
+  (active.isConnected ? active : hits.heir(active))?.focus({ preventScroll: true });
   $("count").textContent = list.length ? words.found(answer, limit) : "";
   $("hint").textContent = answer ? words.lacks(answer, mode()) : "";
   $("more").hidden = list.length < limit || limit === STEPS.at(-1);
@@ -144,7 +149,7 @@ function showBlank() {
   }
 }
 
-// --- the bridge's state ----------------------------------------------------------------
+// --- the bridge's state ---
 
 function seen(now, moved) {
   const troubled = $("notice").textContent !== "";
@@ -153,6 +158,8 @@ function seen(now, moved) {
   const { tone, text, done, total } = words.state(now);
   $("state").hidden = false;
   $("state").dataset.tone = tone;
+  // Progress read aloud at each step would drown everything else.
+  $("state").setAttribute("aria-live", tone === "fault" ? "polite" : "off");
   $("state-text").textContent = text;
   $("state-progress").hidden = !total;
   $("state-progress").max = total || 1;
@@ -174,23 +181,26 @@ function failed(error) {
   $("state").hidden = true;
 }
 
-// --- wiring ----------------------------------------------------------------------------
+// --- wiring ---
 
 $("unlock").addEventListener("submit", unlock);
-$("forget").addEventListener("click", () => lock());
+$("forget").addEventListener("click", () => {
+  $("query").value = "";
+  writeAddress();
+  lock();
+});
 $("query").addEventListener("input", (event) => event.isComposing || searchSoon());
 $("query").addEventListener("compositionend", searchSoon);
 $("modes").addEventListener("change", searchSoon);
 $("search").addEventListener("submit", async (event) => {
   event.preventDefault();
-  await search();
-  $("hits").querySelector(".title")?.focus();
+  if (await search()) $("hits").querySelector(".title").focus();
 });
 $("more").addEventListener("click", () => {
   limit = STEPS.find((step) => step > limit);
   search();
 });
-addEventListener("hashchange", readAddress);
+addEventListener("hashchange", () => $("desk").hidden || readAddress());
 listen(related);
 if (key.get()) enter();
 else lock();

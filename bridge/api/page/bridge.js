@@ -44,7 +44,7 @@ export async function ask(path, { body, signal, token = key.get() } = {}) {
   if (response.ok) return answer;
   if (response.status === 401) throw new WrongKey();
   throw new Refused(
-    answer.error?.message ?? `The bridge answered with status ${response.status}.`,
+    answer?.error?.message ?? `The bridge answered with status ${response.status}.`,
     Number(response.headers.get("Retry-After")) || 0,
   );
 }

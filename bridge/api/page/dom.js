@@ -2,14 +2,14 @@
 
 export const $ = (id) => document.getElementById(id);
 
-/** Make an element; `on…` attributes are listeners, false and null ones are left out. */
+/** Make an element; functions are listeners, null attributes and children are left out. */
 export function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (typeof value === "function") node.addEventListener(name.slice(2), value);
-    else if (value !== false && value != null) node.setAttribute(name, value);
+    else if (value != null) node.setAttribute(name, value);
   }
-  node.append(...children.filter((child) => child != null && child !== ""));
+  node.append(...children.filter((child) => child != null));
   return node;
 }
 
@@ -37,14 +37,16 @@ export function scoreBar(score) {
 export const place = (folder, headings) =>
   el("p", { class: "place", dir: "auto" }, [...(folder ? [folder] : []), ...headings].join(" › "));
 
-/** An excerpt with its highlights; blank lines take no room. */
-export function passage({ pieces, before, after }) {
-  const squeeze = (text) => text.replace(/\n\s*\n/g, "\n");
-  return el(
+/** A passage with its highlights; where text was left out, its lines run together. */
+export const passage = ({ pieces, before, after }) =>
+  el(
     "p",
-    { class: "passage", dir: "auto" },
+    { class: before || after ? "passage" : "passage lines", dir: "auto" },
     before ? "… " : null,
-    ...pieces.map(({ text, marked }) => (marked ? el("mark", null, text) : squeeze(text))),
+    ...pieces.map(({ text, marked }) => (marked ? el("mark", null, text) : text)),
     after ? " …" : null,
   );
-}
+
+/** A small button; the first of its classes names it. */
+export const button = (text, name, onclick, attributes) =>
+  el("button", { class: `${name} quiet`, type: "button", onclick, ...attributes }, text);

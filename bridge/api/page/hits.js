@@ -1,35 +1,10 @@
 /** The list of hits. */
 
-import { el, passage, place, scoreBar, titleLink } from "./dom.js";
+import { button, el, passage, place, scoreBar, titleLink } from "./dom.js";
 import { excerpt } from "./text.js";
 import { date, folder, signals } from "./words.js";
 
 const GLANCE = 300;
-
-/** A passage of which a glance is shown, and a button for the rest where there is more. */
-function unfolding({ passage: text, highlights }, open, toggled) {
-  const glance = excerpt(text, highlights, GLANCE);
-  if (!glance.before && !glance.after) return { text: passage(glance), button: null };
-  const shown = () => passage(open ? excerpt(text, highlights) : glance);
-  let current = shown();
-  const button = el(
-    "button",
-    {
-      class: "quiet whole",
-      type: "button",
-      "aria-expanded": open,
-      onclick: () => {
-        open = !open;
-        toggled(open);
-        current.replaceWith((current = shown()));
-        button.textContent = open ? "Less" : "More";
-        button.setAttribute("aria-expanded", open);
-      },
-    },
-    open ? "Less" : "More",
-  );
-  return { text: current, button };
-}
 
 export class HitList {
   #list;
@@ -42,22 +17,31 @@ export class HitList {
     this.#choose = choose;
   }
 
-  /** Show `hits` in place of the former ones; the focus stays on its note. */
+  /** Show `hits` in place of the former ones. */
   show(hits) {
-    const active = document.activeElement;
-    const row = this.#list.contains(active) ? active.closest("[data-path]") : null;
     this.#list.replaceChildren(...hits.map((hit) => this.#row(hit)));
-    if (row) this.row(row.dataset.path)?.querySelector(`.${active.classList[0]}`)?.focus();
   }
 
   row(path) {
     return [...this.#list.children].find((row) => row.dataset.path === path);
   }
 
+  /** The counterpart of a control whose row was replaced. */
+  heir(control) {
+    const row = control.closest("[data-path]");
+    return row && this.row(row.dataset.path)?.querySelector(`.${control.classList[0]}`);
+  }
+
   #row(hit) {
-    const remember = (open) => this.#unfolded[open ? "add" : "delete"](hit.path);
-    const { text, button } = unfolding(hit, this.#unfolded.has(hit.path), remember);
-    const time = el("time", { datetime: hit.modified, title: hit.modified }, date(hit.modified));
+    const [text, unfold] = this.#unfolding(hit);
+    const relate = button("Related", "relate", () => this.#choose(hit), { "aria-expanded": false, "aria-controls": "related" });
+    const facts = el(
+      "p",
+      { class: "facts" },
+      el("span", null, signals(hit.signals)),
+      el("span", { class: "kind" }, hit.kind),
+      el("time", { datetime: hit.modified, title: hit.modified }, date(hit.modified)),
+    );
     return el(
       "li",
       { "data-path": hit.path },
@@ -67,18 +51,27 @@ export class HitList {
         el("div", { class: "head" }, el("h2", null, titleLink(hit)), scoreBar(hit.score)),
         place(folder(hit.path), hit.heading_path),
         text,
-        el(
-          "div",
-          { class: "foot" },
-          el("p", { class: "facts" }, el("span", null, signals(hit.signals)), el("span", { class: "kind" }, hit.kind), time),
-          button,
-          el(
-            "button",
-            { class: "quiet relate", type: "button", "aria-expanded": false, "aria-controls": "related", onclick: () => this.#choose(hit) },
-            "Related",
-          ),
-        ),
+        el("div", { class: "foot" }, facts, el("div", { class: "actions" }, unfold, relate)),
       ),
     );
+  }
+
+  /** A hit's passage, and where only a glance of it fits, the button that shows the rest. */
+  #unfolding({ path, passage: text, highlights }) {
+    const glance = excerpt(text, highlights, GLANCE);
+    if (!glance.before && !glance.after) return [passage(glance), null];
+    const shown = el("div");
+    const unfold = button("", "unfold", () => {
+      if (!this.#unfolded.delete(path)) this.#unfolded.add(path);
+      draw();
+    });
+    const draw = () => {
+      const open = this.#unfolded.has(path);
+      shown.replaceChildren(passage(open ? excerpt(text, highlights) : glance));
+      unfold.textContent = open ? "Less" : "More";
+      unfold.setAttribute("aria-expanded", open);
+    };
+    draw();
+    return [shown, unfold];
   }
 }

@@ -13,16 +13,21 @@ function move(from, step) {
   else $("query").focus();
 }
 
+function clear(field) {
+  field.value = "";
+  field.dispatchEvent(new Event("input"));
+}
+
 /** What a key does where the focus is, as a function, or undefined where it is not ours. */
 function action(key, at, related) {
-  const typing = at.matches("input, textarea");
+  const typing = at.matches("input:not([type=radio])");
   const item = at.closest("#hits li");
   const panel = at.closest("#related");
   if (key === "/" && !typing) return () => $("query").select();
   if (at === $("query")) {
     const first = links($("hits"))[0];
     if (key === "ArrowDown" && first) return () => first.focus();
-    if (key === "Escape" && at.value === "") return () => related.close();
+    if (key === "Escape") return () => (at.value ? clear(at) : related.close());
     return undefined;
   }
   if (typing) return undefined;

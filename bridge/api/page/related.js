@@ -1,7 +1,7 @@
 /** The notes related to a chosen one: beside the hits where there is room, else beneath the hit. */
 
 import { ask } from "./bridge.js";
-import { el, passage, place, scoreBar, titleLink } from "./dom.js";
+import { button, el, passage, place, scoreBar, titleLink } from "./dom.js";
 import { excerpt } from "./text.js";
 import { folder, why } from "./words.js";
 
@@ -55,7 +55,6 @@ export class Related {
 
   /** Put the panel where it belongs, after the hits or the width of the page changed. */
   place() {
-    const focused = this.#panel.contains(document.activeElement) ? document.activeElement : null;
     document.querySelector(".chosen")?.classList.remove("chosen");
     document.querySelector(".relate[aria-expanded=true]")?.setAttribute("aria-expanded", "false");
     const row = this.path && this.#rowOf(this.path);
@@ -66,8 +65,8 @@ export class Related {
     }
     row.classList.add("chosen");
     row.querySelector(".relate").setAttribute("aria-expanded", "true");
-    (this.#room.matches ? this.#beside : row).append(this.#panel);
-    focused?.focus();
+    const home = this.#room.matches ? this.#beside : row;
+    if (this.#panel.parentElement !== home) home.append(this.#panel);
   }
 
   async #load() {
@@ -77,31 +76,32 @@ export class Related {
     this.#panel.setAttribute("aria-busy", "true");
     try {
       const answer = await ask(`/v1/related?path=${encodeURIComponent(note.path)}&limit=${LIMIT}`, { signal });
-      if (signal.aborted) return;
-      this.#show(note, answer);
+      if (!signal.aborted) this.#show(note, answer);
     } catch (error) {
-      if (!signal.aborted) this.#failed(error);
+      if (signal.aborted) return;
+      this.close();
+      this.#failed(error);
+    } finally {
+      if (!signal.aborted) this.#panel.removeAttribute("aria-busy");
     }
   }
 
   #show(note, { hits, coverage }) {
-    const more = this.#trail.length > 1;
-    const button = (name, text, onclick) => el("button", { class: "quiet", type: "button", "aria-label": name, title: name, onclick }, text);
     const none = coverage !== null && coverage < 1 ? "Nothing yet: notes are still being embedded." : "No other note belongs with this one.";
     this.#panel.replaceChildren(
       el(
         "header",
         null,
-        more ? button("Back", "←", () => this.back()) : null,
+        this.#trail.length > 1 ? button("←", "back", () => this.back(), { "aria-label": "Back" }) : null,
         el("h2", null, "Related to ", el("bdi", null, note.title)),
-        button("Close", "×", () => this.close()),
+        button("×", "close", () => this.close(), { "aria-label": "Close" }),
       ),
       hits.length ? el("ol", { role: "list" }, ...hits.map((hit) => this.#row(hit))) : el("p", { class: "soft" }, none),
     );
-    this.#panel.removeAttribute("aria-busy");
     this.place();
     this.#panel.scrollTop = 0;
-    this.#panel.focus({ preventScroll: this.#room.matches });
+    this.#panel.focus({ preventScroll: true });
+    if (!this.#room.matches) this.#panel.scrollIntoView({ block: "nearest" });
   }
 
   #row(hit) {
@@ -114,9 +114,9 @@ export class Related {
       null,
       el("div", { class: "head" }, el("h3", null, titleLink(hit)), scoreBar(hit.score)),
       place(folder(hit.path), hit.heading_path),
-      el("p", { class: "why" }, hit.pinned ? "Pinned · " : null, why(hit.why)),
-      hit.passage ? passage(excerpt(hit.passage, [], GLANCE)) : null,
-      el("button", { class: "quiet relate", type: "button", onclick: walk, "aria-label": `Related to ${hit.title}` }, "Related"),
+      el("p", { class: "why" }, why(hit.why, hit.pinned)),
+      passage(excerpt(hit.passage, [], GLANCE)),
+      button("Related", "relate", walk),
     );
   }
 }

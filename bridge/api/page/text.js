@@ -1,30 +1,18 @@
 /** Pure text work: code points, highlights, excerpts. */
 
-/** Clamp, order and join ranges of a text of `length` code points. */
-function tidy(ranges, length) {
-  const kept = [];
-  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
-    const start = Math.max(from, kept.at(-1)?.[1] ?? 0);
-    const end = Math.min(to, length);
-    if (start < end) kept.push([start, end]);
-  }
-  return kept;
-}
-
 /** Cut code points `[start, end)` of `points` at the highlights into `{text, marked}` in order. */
 function cut(points, highlights, start, end) {
   const pieces = [];
-  const add = (from, to, marked) => {
-    if (from < to) pieces.push({ text: points.slice(from, to).join(""), marked });
-  };
   let at = start;
+  const upTo = (to, marked) => {
+    if (to > at) pieces.push({ text: points.slice(at, to).join(""), marked });
+    at = Math.max(at, to);
+  };
   for (const [from, to] of highlights) {
-    if (to <= start || from >= end) continue;
-    add(at, from, false);
-    add(Math.max(from, start), Math.min(to, end), true);
-    at = Math.min(to, end);
+    upTo(Math.min(from, end), false);
+    upTo(Math.min(to, end), true);
   }
-  add(at, end, false);
+  upTo(end, false);
   return pieces;
 }
 
@@ -48,19 +36,18 @@ function wordStart(points, at) {
 }
 
 /**
- * The part of a passage worth a glance: `{pieces, before, after}`, where `before` and `after` say
- * that text was left out. `highlights` are `[start, end)` in code points, as the bridge counts;
- * a JavaScript string counts UTF-16 units, hence the array.
+ * Cut a passage, or where it is long the part worth a glance: about `length` code points around most
+ * of its highlights. Gives `{pieces, before, after}`; the latter say where text was left out.
+ * Highlights are `[start, end)` in code points, while strings count UTF-16 units: hence the array.
  */
 export function excerpt(passage, highlights, length = Infinity) {
   const points = Array.from(passage);
-  const marks = tidy(highlights, points.length);
   if (points.length <= length * 1.2) {
-    return { pieces: cut(points, marks, 0, points.length), before: false, after: false };
+    return { pieces: cut(points, highlights, 0, points.length), before: false, after: false };
   }
   const lead = Math.floor(length / 5);
-  const wanted = densest(marks, length - lead) - lead;
+  const wanted = densest(highlights, length - lead) - lead;
   const start = wordStart(points, Math.max(0, Math.min(wanted, points.length - length)));
   const end = Math.min(start + length, points.length);
-  return { pieces: cut(points, marks, start, end), before: start > 0, after: end < points.length };
+  return { pieces: cut(points, highlights, start, end), before: start > 0, after: end < points.length };
 }

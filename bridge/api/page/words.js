@@ -13,22 +13,19 @@ const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const nth = (rank) => `${rank}${ENDINGS[ordinals.select(rank)]}`;
 const titleOf = (path) => path.slice(path.lastIndexOf("/") + 1).replace(/\.(md|canvas)$/i, "");
 
-export const count = (n, noun) => `${number.format(n)} ${noun}${n === 1 ? "" : "s"}`;
+export const count = (n, one, many = `${one}s`) => `${number.format(n)} ${n === 1 ? one : many}`;
 export const date = (time) => day.format(new Date(time));
 export const folder = (path) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
-/** Which signals found a hit, and how near the top. */
-export function signals({ keyword, semantic, graph }) {
-  return upper(
-    [
-      keyword && `words ${nth(keyword.rank)}`,
-      semantic && `meaning ${nth(semantic.rank)}`,
-      graph && (graph.hops > 0 ? `${count(graph.hops, "link")} away` : "linked"),
-    ]
-      .filter(Boolean)
-      .join(" · "),
-  );
-}
+/** Which signals found a hit, and how near their top. */
+export const signals = ({ keyword, semantic, graph }) =>
+  [
+    keyword && `${nth(keyword.rank)} by words`,
+    semantic && `${nth(semantic.rank)} by meaning`,
+    graph && (graph.hops > 0 ? `${count(graph.hops, "link")} away` : "by its links"),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 
 const WHY = {
   meaning: () => "close in meaning",
@@ -41,8 +38,8 @@ const WHY = {
 };
 
 /** Why a related note belongs to the chosen one; the related note is the subject. */
-export const why = (reasons) =>
-  upper(reasons.map((reason) => WHY[reason.kind]?.(reason)).filter(Boolean).join(" · "));
+export const why = (reasons, pinned) =>
+  upper([pinned && "pinned", ...reasons.map((reason) => WHY[reason.kind]?.(reason))].filter(Boolean).join(" · "));
 
 const MISSING = {
   no_model: "there is no embedding model, so meaning is left out.",
@@ -64,14 +61,13 @@ export function lacks({ signals_missing: missing, coverage }, mode) {
 
 /** How many hits there are, and how fast. */
 export function found({ hits, took_ms: took }, limit) {
-  const many = hits.length === limit && limit > 1 ? `The best ${count(limit, "note")}` : count(hits.length, "note");
+  const many = hits.length === limit ? `The best ${count(limit, "note")}` : count(hits.length, "note");
   return `${many} in ${number.format(Math.max(1, Math.round(took)))} ms`;
 }
 
 /** What an empty list of hits means. */
 export function nothing(query, mode) {
-  const advice =
-    mode === "semantic" ? "Say it in other words, or search by words too." : "Try fewer or other words, or check the filters you typed.";
+  const advice = mode === "semantic" ? "Search by words too, or say it otherwise." : "Try other words, or check the filters you typed.";
   return [`Nothing found for ${quoted(query)}`, advice];
 }
 
@@ -83,8 +79,8 @@ export const FILTERS = [
   ["path:Daily/", "notes under that folder"],
 ];
 
-const notes = ({ notes: n, canvases, transcripts }) =>
-  [count(n, "note"), canvases && count(canvases, "canvas").replace("canvass", "canvases"), transcripts && count(transcripts, "transcript")]
+const holdings = ({ notes, canvases, transcripts }) =>
+  [count(notes, "note"), canvases && count(canvases, "canvas", "canvases"), transcripts && count(transcripts, "transcript")]
     .filter(Boolean)
     .join(", ");
 
@@ -93,24 +89,21 @@ export const isEmpty = ({ vault, sources }) =>
 
 /** The bridge's state as `{tone: "quiet" | "busy" | "fault", text, done?, total?}`; the worst first. */
 export function state({ vault, embedding, sources: { files, livesync } }) {
-  const fault = (text) => ({ tone: "fault", text });
-  const because = (reason) => (reason ? `: ${reason}` : ".");
-  if (files.state === "held") return fault(`Held, nothing is lost${because(files.reason)}`);
-  if (livesync.state === "held") return fault(`LiveSync is held, nothing is lost${because(livesync.reason)}`);
-  if (livesync.state === "stopped") return fault(`LiveSync has stopped${because(livesync.reason)}`);
-  if (embedding.state === "failed") return fault(`The embedding model cannot be used${because(embedding.reason)}`);
-  if (embedding.state === "endpoint_down") return fault(`The embedding service does not answer; search by words goes on.`);
-  if (files.state === "scanning") return { tone: "busy", text: `Reading the vault: ${notes(vault)} so far` };
-  if (livesync.state === "connecting") return { tone: "busy", text: "Connecting to LiveSync" };
-  if (livesync.state === "catching_up") {
-    return { tone: "busy", text: "Catching up with LiveSync", done: livesync.done, total: livesync.total };
+  const fault = (text, reason) => ({ tone: "fault", text: reason ? `${text}: ${reason}` : `${text}.` });
+  const busy = (text, done, total) => ({ tone: "busy", text, done, total });
+  const { embedded, pending } = embedding;
+  if (files.state === "held") return fault("Held, nothing is lost", files.reason);
+  if (livesync.state === "held") return fault("LiveSync is held, nothing is lost", livesync.reason);
+  if (livesync.state === "stopped") return fault("LiveSync has stopped", livesync.reason);
+  if (embedding.state === "failed") return fault("The embedding model cannot be used", embedding.reason);
+  if (embedding.state === "endpoint_down") return fault("The embedding service does not answer", embedding.reason);
+  if (files.state === "scanning") return busy(`Reading the vault: ${holdings(vault)} so far`);
+  if (livesync.state === "connecting") return busy("Connecting to LiveSync");
+  if (livesync.state === "catching_up") return busy("Catching up with LiveSync", livesync.done, livesync.total);
+  if (embedding.state === "loading") return busy("Loading the embedding model");
+  if (pending > 0) {
+    const total = embedded + pending;
+    return busy(`Embedding ${number.format(embedded)} of ${count(total, "chunk")}`, embedded, total);
   }
-  if (embedding.state === "loading") return { tone: "busy", text: "Loading the embedding model" };
-  if (embedding.pending > 0) {
-    const total = embedding.embedded + embedding.pending;
-    const text = `Embedding ${number.format(embedding.embedded)} of ${count(total, "chunk")}`;
-    return { tone: "busy", text, done: embedding.embedded, total };
-  }
-  if (embedding.model === "none") return { tone: "quiet", text: `${notes(vault)}, by words only` };
-  return { tone: "quiet", text: notes(vault) };
+  return { tone: "quiet", text: holdings(vault) + (embedding.model === "none" ? ", by words only" : "") };
 }
