@@ -6,11 +6,11 @@ rebound DNS name, a foreign `Origin` another page; both are turned away before t
 
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from http import HTTPStatus
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from bridge.api.envelope import Unauthorized
 from bridge.errors import Refused
@@ -57,9 +57,7 @@ def _is_welcome(origin: str, request: web.Request) -> bool:
     return origin in OBSIDIAN_ORIGINS or _is_own_origin(origin, request.host)
 
 
-def guard(
-    keys: Keys, allowed_hosts: Iterable[str], public: Collection[str]
-) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+def guard(keys: Keys, allowed_hosts: Iterable[str], public: Collection[str]) -> Middleware:
     """Build the middleware; `public` are the routes that need no key."""
     names = own_names(socket.gethostname(), allowed_hosts)
 

@@ -192,16 +192,26 @@ STATE: tuple[Migration, ...] = (
         CREATE TABLE devices (
             name TEXT PRIMARY KEY,
             last_seen TEXT NOT NULL,
-            livesync INTEGER NOT NULL
+            livesync INTEGER NOT NULL,
+            turn INTEGER NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE sessions (
+            device TEXT NOT NULL,
+            session TEXT NOT NULL,
+            began INTEGER NOT NULL,
+            PRIMARY KEY (device, session)
         ) WITHOUT ROWID;
 
         CREATE TABLE acknowledged (
             device TEXT NOT NULL,
             path TEXT NOT NULL,
             revision TEXT NOT NULL,
+            seen INTEGER NOT NULL,
             PRIMARY KEY (device, path)
         ) WITHOUT ROWID;
         """,
     ),
 )
-"""`contents` holds the bytes of journal sides once per revision."""
+"""`contents` holds the bytes of journal sides once per revision; `devices.turn` counts a device's
+calls, `sessions.began` and `acknowledged.seen` are such turns."""
