@@ -195,6 +195,34 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Notes that a query asks to see or to leave out: by tag, path, kind."""
+
+    tags: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tags or self.paths or self.kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What a query asks for.
+
+    `text` has its words in order, those of its phrases too: what ranks, and what the model
+    sees. `phrases` must all stand in a note as they are, nothing of `without` may. A note
+    must match all of `only` (all tags, any of the paths, any of the kinds) and nothing of `never`.
+    """
+
+    text: str
+    phrases: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    only: Narrowing = Narrowing()
+    never: Narrowing = Narrowing()
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a key may see and do; globs over note paths, deny wins."""
 

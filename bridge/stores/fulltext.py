@@ -1,0 +1,293 @@
+"""The full-text index: one tantivy document a chunk, ranked by BM25.
+
+Its terms are made by `bridge.words`. `text` holds a chunk's words with its headings and its
+note's title, aliases and tags; `name` the title and aliases once more; `literal` all of these
+as they stand, with positions, for quoted phrases. All of it is derived: a folder that does
+not fit is begun anew.
+"""
+
+import math
+import shutil
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+import tantivy
+from tantivy import Occur, Query, Searcher
+
+from bridge.language import language_of
+from bridge.model import ChunkId, NoteId, ParsedQuery
+from bridge.offloop import assert_off_loop
+from bridge.words import exact_terms, literal, query_terms, terms
+
+log = structlog.get_logger(__name__)
+
+_VERSION: Final = 1
+"""Raised whenever the fields, or the terms of the same text, change."""
+_HEAP_BYTES: Final = 20_000_000
+_BETWEEN: Final = " ¶ "
+"""Keeps a phrase from reaching over the border of two texts."""
+
+_NAME_BOOST: Final = 0.25
+_COMMON: Final = 0.15
+"""A word whose idf is a smaller part of the query's highest than this ranks nothing."""
+_MOST_LANGUAGES: Final = 5
+_FEW_NOTES: Final = 2000
+"""Up to so many notes to search among go into the query; beyond, its hits are filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDoc:
+    """A chunk with what its note says of it, as written."""
+
+    chunk_id: ChunkId
+    note_id: NoteId
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    headings: tuple[str, ...]
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordHit:
+    """A note's best chunk for a query; `score` is how much of the query it carries, 0..1."""
+
+    chunk_id: ChunkId
+    note_id: NoteId
+    bm25: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """A query for tantivy, and the BM25 of a chunk in which all its words are frequent."""
+
+    query: Query
+    ideal: float
+
+
+class Fulltext:
+    """A folder of tantivy segments; searching is thread-safe, changes come from one thread at a time."""
+
+    def __init__(self, index: tantivy.Index, *, fresh: bool) -> None:
+        self._index = index
+        self._schema = index.schema
+        self.fresh = fresh
+        """Whether this index began empty and wants every note."""
+        self._writer: tantivy.IndexWriter | None = None
+        self._changed: set[NoteId] = set()
+        self._languages: tuple[str, ...] = ()
+        self._reload()
+
+    @classmethod
+    def open(cls, folder: Path, instance: str) -> "Fulltext":
+        """Open the index of this `instance`; begin one where there is none, another's or a broken one."""
+        assert_off_loop()
+        owner = folder / "instance"
+        stamp = f"{_VERSION} {instance}"
+        try:
+            if owner.read_text("utf-8") == stamp:
+                return cls(tantivy.Index.open(str(folder)), fresh=False)
+        except (OSError, ValueError) as error:  # tantivy's errors are ValueErrors
+            log.info("fulltext.begun_anew", path=str(folder), reason=str(error))
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        made = cls(tantivy.Index(_schema(), path=str(folder)), fresh=True)
+        owner.write_text(stamp, "utf-8")
+        return made
+
+    def replace(self, note_id: NoteId, docs: Iterable[ChunkDoc]) -> None:
+        """Put a note's chunks in place of those that it had."""
+        self.remove(note_id)
+        for doc in docs:
+            self._writing().add_document(_document(doc))
+        self._changed.add(note_id)
+
+    def remove(self, note_id: NoteId) -> None:
+        """Take a note's chunks out."""
+        assert_off_loop()
+        mine = Query.term_query(self._schema, "note_id", note_id)
+        if note_id in self._changed or self._index.searcher().search(mine, 1, count=False).hits:
+            # Not delete_documents_by_term: that takes the id for a signed number and finds none.
+            self._writing().delete_documents_by_query(mine)
+
+    def commit(self) -> None:
+        """Make the changes durable and visible to searches."""
+        assert_off_loop()
+        if self._writer is not None:
+            self._writer.commit()
+            self._changed.clear()
+            self._reload()
+
+    def close(self) -> None:
+        """Let merges end and free the folder; changes without a commit are lost."""
+        assert_off_loop()
+        if self._writer is not None:
+            self._writer.rollback()
+            self._writer.wait_merging_threads()
+            self._writer = None
+
+    def search(self, query: ParsedQuery, k: int, notes: Collection[NoteId] | None = None) -> list[KeywordHit]:
+        """Rank the `k` best notes, among `notes` if given, each by its best chunk.
+
+        Any word ranks. What must stand or must not is `restrict`'s, which narrows `notes`.
+        """
+        assert_off_loop()
+        searcher = self._index.searcher()
+        tree = self._tree(searcher, query)
+        if tree is None or (notes is not None and not notes):
+            return []
+        wanted, filtered = tree.query, notes
+        if notes is not None and len(notes) <= _FEW_NOTES:
+            among = Query.term_set_query(self._schema, "note_id", [*notes])
+            wanted = Query.boolean_query(
+                [(Occur.Must, wanted), (Occur.Must, Query.const_score_query(among, 0.0))]
+            )
+            filtered = None
+        limit = 2 * k
+        while True:
+            found = searcher.search(wanted, limit, count=False).hits
+            best = _best_of_notes(searcher, found, filtered)
+            if len(best) >= k or len(found) < limit:
+                return [
+                    KeywordHit(chunk_id, note_id, bm25, min(1.0, bm25 / tree.ideal))
+                    for note_id, (bm25, chunk_id) in [*best.items()][:k]
+                ]
+            limit *= 4
+
+    def restrict(
+        self, query: ParsedQuery, notes: frozenset[NoteId] | None = None
+    ) -> frozenset[NoteId] | None:
+        """Narrow `notes` to those that have every phrase of a query and nothing that it leaves out."""
+        assert_off_loop()
+        searcher = self._index.searcher()
+        for words in _worded(query.phrases):
+            having = self._notes_with(searcher, self._phrase(words))
+            notes = having if notes is None else notes & having
+        for words in _worded(query.without):
+            every = self._notes_with(searcher, Query.all_query()) if notes is None else notes
+            notes = every - self._notes_with(searcher, self._phrase(words))
+        return notes
+
+    def query_terms(self, query: ParsedQuery) -> frozenset[str]:
+        """Give the terms that a query's words may stand for, to highlight by."""
+        return frozenset(term for word in self._words_of(query) for term in word)
+
+    def _words_of(self, query: ParsedQuery) -> tuple[tuple[str, ...], ...]:
+        """Analyse a query in the language it seems to be in and those that most chunks are in."""
+        return query_terms(query.text, dict.fromkeys((language_of(query.text), *self._languages, "")))
+
+    def _tree(self, searcher: Searcher, query: ParsedQuery) -> _Tree | None:
+        """Build the query: every word may match, rare ones weigh more than BM25 gives them.
+
+        The further weight is the square root of a word's idf over the highest in the query; it
+        lifted every set measured (decision record 0004).
+        """
+        words = []
+        for variants in self._words_of(query):
+            counted = [(term, searcher.doc_freq("text", term)) for term in variants]
+            words.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
+        highest = max((idf for idf, counted in words if any(count for _, count in counted)), default=0.0)
+        clauses: list[tuple[Occur, Query]] = []
+        ideal = 0.0
+        for idf, counted in words:
+            weight = math.sqrt(min(1.0, idf / highest)) if highest else 1.0
+            if weight * weight < _COMMON:
+                continue
+            ideal += weight * idf * _SATURATED
+            for term, count in counted:
+                if count:
+                    clauses.append((Occur.Should, self._term("text", term, weight)))
+                    clauses.append((Occur.Should, self._term("name", term, weight * _NAME_BOOST)))
+        if not clauses:
+            return None
+        clauses.extend((Occur.Should, self._phrase(words)) for words in _worded(query.phrases))
+        return _Tree(Query.boolean_query(clauses), ideal)
+
+    def _term(self, field: str, term: str, weight: float) -> Query:
+        return Query.boost_query(Query.term_query(self._schema, field, term, "freq"), weight)
+
+    def _phrase(self, words: Sequence[str]) -> Query:
+        if len(words) == 1:
+            return Query.term_query(self._schema, "literal", words[0], "freq")
+        return Query.phrase_query(self._schema, "literal", [*words])
+
+    def _notes_with(self, searcher: Searcher, query: Query) -> frozenset[NoteId]:
+        if not searcher.num_docs:
+            return frozenset()
+        found = searcher.search(Query.const_score_query(query, 1.0), searcher.num_docs, count=False).hits
+        return frozenset(NoteId(id_) for id_ in _values(searcher, "note_id", found))
+
+    def _writing(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            self._writer = self._index.writer(_HEAP_BYTES, 1)
+        return self._writer
+
+    def _reload(self) -> None:
+        self._index.reload()
+        counts = self._index.searcher().terms_with_prefix("language", "")
+        commonest = sorted(counts, key=lambda pair: -pair[1])[:_MOST_LANGUAGES]
+        self._languages = tuple(language for language, _ in commonest)
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("name", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("literal", tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("chunk_id", fast=True)
+    builder.add_unsigned_field("note_id", fast=True, indexed=True)
+    return builder.build()
+
+
+def _document(doc: ChunkDoc) -> tantivy.Document:
+    names = (doc.title, *doc.aliases)
+    parts = tuple(dict.fromkeys((*names, *doc.headings, *doc.tags, doc.text)))
+    made = tantivy.Document()
+    # Document(note_id=…) would make a signed field of it and stop the writer for good.
+    made.add_unsigned("chunk_id", doc.chunk_id)
+    made.add_unsigned("note_id", doc.note_id)
+    made.add_text("name", _searchable("\n".join(names), doc.language))
+    made.add_text("text", _searchable("\n".join(parts), doc.language))
+    made.add_text("literal", _BETWEEN.join(map(literal, parts)))
+    if doc.language:
+        made.add_text("language", doc.language)
+    return made
+
+
+def _searchable(text: str, language: str) -> str:
+    return f"{terms(text, language)} {exact_terms(text)}"
+
+
+def _best_of_notes(
+    searcher: Searcher, found: Sequence[tuple[float, tantivy.DocAddress]], notes: Collection[NoteId] | None
+) -> dict[NoteId, tuple[float, ChunkId]]:
+    best: dict[NoteId, tuple[float, ChunkId]] = {}
+    ids = zip(_values(searcher, "note_id", found), _values(searcher, "chunk_id", found), strict=True)
+    for (bm25, _), (note_id, chunk_id) in zip(found, ids, strict=True):
+        if notes is None or note_id in notes:
+            best.setdefault(NoteId(note_id), (bm25, ChunkId(chunk_id)))
+    return best
+
+
+def _values(searcher: Searcher, field: str, found: Sequence[tuple[float, tantivy.DocAddress]]) -> list[int]:
+    values = searcher.fast_field_values(field, [address for _, address in found])
+    return [int(value) for value in values if value is not None]
+
+
+def _worded(phrases: Iterable[str]) -> Iterable[list[str]]:
+    return (words for phrase in phrases if (words := literal(phrase).split()))
+
+
+def _idf(documents: int, having: int) -> float:
+    """The inverse document frequency that tantivy's BM25 uses (as Lucene's)."""
+    return math.log1p((documents - having + 0.5) / (having + 0.5))
+
+
+_SATURATED: Final = 2.2
+"""k1 + 1: what a word's part of BM25 tends to as it recurs, in units of its idf."""
