@@ -1,5 +1,6 @@
 """What every answer looks like: JSON, one error shape, and the HTTP status of each error."""
 
+import asyncio
 import secrets
 import time
 from http import HTTPStatus
@@ -86,7 +87,7 @@ async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse
     except (ClientPayloadError, ConnectionError) as error:
         response = failure(NotReadable("The body could not be read to its end.", detail=type(error).__name__))
     except Exception as error:
-        response = _unexpected(request, error)
+        response = await _unexpected(request, error)
     took_ms = round((time.perf_counter() - began) * 1000, 1)
     log.info("api.request", method=request.method, route=_route(request), status=response.status, took_ms=took_ms)
     return response
@@ -109,9 +110,10 @@ def _of_aiohttp(error: web.HTTPException) -> web.Response:
     return answer(ErrorBody(ErrorDetail(key, message)), error.status, kept)
 
 
-def _unexpected(request: web.Request, error: Exception) -> web.Response:
-    id_ = secrets.token_hex(4)
-    log.error("api.internal", id=id_, method=request.method, route=_route(request), exc_info=error)
+async def _unexpected(request: web.Request, error: Exception) -> web.Response:
+    """Log the error in a thread, since a traceback reads source files."""
+    id_, facts = secrets.token_hex(4), {"method": request.method, "route": _route(request)}
+    await asyncio.to_thread(log.error, "api.internal", id=id_, **facts, exc_info=error)
     message = "Something went wrong that should not; the log tells more under this id. The notes are safe."
     detail = ErrorDetail("internal", message, {"id": id_})
     return answer(ErrorBody(detail), HTTPStatus.INTERNAL_SERVER_ERROR)
