@@ -17,11 +17,15 @@ def rfc3339(time_ns: int) -> str:
 
 
 def from_rfc3339(text: str) -> int:
-    """Read a time; a date alone is its first moment, a time without zone is UTC."""
+    """Read a time; a date alone is its first moment, a time without zone is UTC.
+
+    One beyond what 64 bits hold (1677 to 2262) becomes the nearest that they do.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidRequest(f"{text!r} is no RFC 3339 time.", value=text) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    time_ns = (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    return max(-(2**63), min(time_ns, 2**63 - 1))
