@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -16,7 +16,7 @@ _REF = "#/components/schemas/{name}"
 
 def openapi() -> dict[str, Any]:
     """Describe every verb."""
-    types = [ErrorBody, *(type_ for verb in VERBS for type_ in (verb.asks, verb.answers) if type_)]
+    types = [ErrorBody, *(type_ for verb in VERBS for type_ in (verb.asks, *_variants(verb.answers)) if type_)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     named = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -42,7 +42,8 @@ def openapi() -> dict[str, Any]:
 
 
 def _operation(verb: Verb, named: Mapping[Any, Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    success = _content("Done.", named[verb.answers])
+    variants = [named[type_] for type_ in _variants(verb.answers)]
+    success = _content("Done.", variants[0] if len(variants) == 1 else {"anyOf": variants})
     operation: dict[str, Any] = {
         "operationId": verb.call.__name__.rstrip("_"),
         "summary": (verb.call.__doc__ or "").split("\n\n")[0].strip(),
@@ -62,6 +63,11 @@ def _operation(verb: Verb, named: Mapping[Any, Any], components: Mapping[str, An
     if verb.public:
         operation["security"] = []
     return operation
+
+
+def _variants(answers: Any) -> tuple[Any, ...]:
+    """Take a union of answers apart: msgspec describes its members alone."""
+    return get_args(answers) or (answers,)
 
 
 def _parameter(where: str, name: str, schema: Mapping[str, Any], *, required: bool) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from bridge.paths import is_hidden, is_note, note_path
 from bridge.sources.files import FilesSource
 from bridge.sources.here import Apply, Here
 from bridge.sources.reconcile import (
-    Digest,
     EventResult,
     EventState,
     Listed,
@@ -42,8 +41,8 @@ class Event(msgspec.Struct, frozen=True):
     type: Literal["upsert", "delete", "rename"]
     path: str
     old_path: str | None = None
-    revision: Digest | None = None
-    base: Digest | None = None
+    revision: str | None = None
+    base: str | None = None
     content: str | None = None
     modified: Modified | None = None
 

@@ -15,7 +15,6 @@ from bridge.vault.reader import FileOnDisk
 
 log = structlog.get_logger(__name__)
 
-Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Modified: TypeAlias = str | Annotated[float, msgspec.Meta(ge=0, le=9e12)]
 """RFC 3339, or milliseconds since 1970 as Obsidian counts them."""
 EventState: TypeAlias = Literal["unchanged", "send", "stored", "indexed", "conflict", "refused"]
@@ -44,10 +43,10 @@ class Listed(msgspec.Struct, frozen=True):
     """A note as it is on a device."""
 
     path: str
-    revision: Digest
+    revision: str
     modified: Modified | None = None
     size: int | None = None
-    base: Digest | None = None
+    base: str | None = None
 
 
 class ReconcileAnswer(msgspec.Struct, frozen=True):
