@@ -98,22 +98,24 @@ _FUNCTION_WORDS: Final = {
     "de": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an "
     "werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über einen so zum "
     "war haben nur oder aber vor zur bis mehr durch man wurde was wer wo warum welche welcher ich "
-    "kein",
+    "kein wann wieviel viel welches wurden",
     "fr": "de la le et les des en un du une que est pour qui dans par plus pas au sur ne se ce il sont "
     "avec son aux ou cette être sa été dont où comme mais ces ses nous quel quelle comment "
-    "pourquoi je",
+    "pourquoi je combien quand quels quelles ai peut tout si",
     "es": "de la que el en los se del las un por con no una su para es al lo como más pero sus le ha me "
     "si sin sobre este ya entre cuando todo esta ser son fue qué cuál cómo quién dónde era también "
-    "muy",
+    "muy cuánto cuántos cuántas cuáles cuándo",
     "it": "di il la che in per un del non della una con le da si dei al sono come gli ha nel alla più "
-    "anche lo dal delle ma nella su questo essere dalla cosa chi quale dove perché degli stato era",
+    "anche lo dal delle ma nella su questo essere dalla cosa chi quale dove perché degli stato era "
+    "quanto quanti quante quali quando io",
     "pt": "de que do da em um para com não uma os no se na por mais as dos como mas foi ao ele das tem "
-    "seu sua ou ser quando muito há nos já está eu também só pelo pela até isso qual quem onde são",
+    "seu sua ou ser quando muito há nos já está eu também só pelo pela até isso qual quem onde são "
+    "quanto quantos quantas quais",
     "nl": "de van een en het in is dat op te zijn met voor niet die er aan om ook als dan maar bij nog "
     "uit of door naar over hij wordt werd worden heeft deze tot hebben wat wie waar hoe waarom "
-    "welke ik geen",
+    "welke ik geen hoeveel wanneer",
     "sv": "och att det som en på är av för med den till ett om har de inte var vid från eller så kan men "
-    "ska sig också när hur vad vilken varför efter blev jag nu",
+    "ska sig också när hur vad vilken varför efter blev jag nu vilka många",
     "no": "og det som en på er av for med til at et om har de ikke var fra eller så kan men seg også når "
     "hvordan hva hvem hvilken ble etter jeg nå ved",
     "da": "og det som en på er af for med til at et om har de ikke var fra eller så kan men sig også når "
@@ -122,14 +124,14 @@ _FUNCTION_WORDS: Final = {
     "mikä kuka missä miksi miten minä tämä sen",
     "hu": "az és hogy nem is egy van volt csak meg de ez azt már még vagy mint ki mi kell aki mely amely "
     "szerint milyen hogyan miért hol melyik után",
-    "ro": "de și în la cu pe din un că nu se mai este pentru sunt ce au fost prin dar sau după "
-    "să lui între unde cine cum al ale fi",
+    "ro": "de și în la cu pe din un că nu se mai este pentru sunt ce au fost prin dar sau după să lui "
+    "între unde cine cum al ale fi câte câți când care",
     "tr": "ve bir bu da de için ile olarak çok daha gibi olan ne kadar sonra en var mi ya hangi nasıl "
-    "neden kim nerede değil ise göre her olduğu tarafından",
+    "neden kim nerede değil ise göre her olduğu tarafından kaç hangisi nedir",
     "pl": "na się do nie to że jest jak po co od za przez dla czy są był była oraz które który która "
-    "przed kto gdzie dlaczego jaki tym ich",
+    "przed kto gdzie dlaczego jaki tym ich kiedy ile jakie",
     "cs": "se na je že do to ve pro jako za by jsou který která které od po byl ale nebo tak co kdo kde "
-    "proč jak při není také",
+    "proč jak při není také kdy kolik jaký",
     "ca": "de la el que en les per un una els és amb del no al com són ha va més dels aquest aquesta "
     "però seva seu quin quina qui on",
     "id": "yang dan di untuk dari dengan pada ini itu dalam tidak akan adalah oleh ke sebagai juga atau "
