@@ -8,7 +8,8 @@ import { Related } from "./related.js";
 import * as words from "./words.js";
 
 const PAUSE_MS = 120;
-const STEPS = [20, 50, 100, 200];
+const FEW = 20;
+const MOST = 200;
 
 const hits = new HitList($("hits"), (hit) => related.toggle(hit));
 const related = new Related($("beside"), (path) => hits.row(path), failed);
@@ -16,7 +17,7 @@ const related = new Related($("beside"), (path) => hits.row(path), failed);
 let following;
 let searching;
 let timer;
-let limit = STEPS[0];
+let limit = FEW;
 let status;
 let coverage = null;
 
@@ -90,7 +91,7 @@ function writeAddress() {
 
 function searchSoon() {
   clearTimeout(timer);
-  limit = STEPS[0];
+  limit = FEW;
   timer = setTimeout(search, PAUSE_MS);
 }
 
@@ -125,7 +126,7 @@ function show(list, answer = null) {
   (active.isConnected ? active : hits.heir(active))?.focus({ preventScroll: true });
   $("count").textContent = list.length ? words.found(answer, limit) : "";
   $("hint").textContent = answer ? words.lacks(answer, mode()) : "";
-  $("more").hidden = list.length < limit || limit === STEPS.at(-1);
+  $("more").hidden = list.length < limit || limit === MOST;
   tell("");
   showBlank();
 }
@@ -197,7 +198,7 @@ $("search").addEventListener("submit", async (event) => {
   if (await search()) $("hits").querySelector(".title").focus();
 });
 $("more").addEventListener("click", () => {
-  limit = STEPS.find((step) => step > limit);
+  limit = Math.min(limit * 2, MOST);
   search();
 });
 addEventListener("hashchange", () => $("desk").hidden || readAddress());

@@ -28,15 +28,18 @@ function action(key, at, related) {
     const first = links($("hits"))[0];
     if (key === "ArrowDown" && first) return () => first.focus();
     if (key === "Escape") return () => (at.value ? clear(at) : related.close());
-    return undefined;
+    return;
   }
-  if (typing) return undefined;
+  if (typing) return;
   if (panel && (key === "Escape" || key === "ArrowLeft")) return () => related.back();
   if (at === panel) return key === "ArrowDown" ? () => links(panel.querySelector("ol"))[0]?.focus() : undefined;
   if (key === "Escape") return () => (related.path ? related.close() : $("query").select());
-  if (!item && !panel) return undefined;
-  const moves = { ArrowDown: () => move(at, 1), ArrowUp: () => move(at, -1) };
-  return moves[key] ?? (key === "ArrowRight" ? () => at.closest("li").querySelector(".relate").click() : undefined);
+  if (!item && !panel?.contains(at.closest("li"))) return;
+  return {
+    ArrowDown: () => move(at, 1),
+    ArrowUp: () => move(at, -1),
+    ArrowRight: () => at.closest("li").querySelector(".relate").click(),
+  }[key];
 }
 
 export function listen(related) {
