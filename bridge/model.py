@@ -134,13 +134,16 @@ class Task:
 class Section:
     """A run of lines under one heading path; what the chunker splits.
 
-    `text` is the source text of the lines, as the owner wrote it; `embeddable` the same
-    without base64, drawings, query code and template markup.
+    `text` is the source text of the lines, as the owner wrote it, long base64 apart. `shape`
+    has one letter a line: blank, `H` the section's own heading, `h` a lower one, `p` prose,
+    `l` a list item's first line, `C` and `c` code or math (its first line, the others),
+    `T` and `t` a table, `x` what is searched by words and never embedded.
     """
 
     heading_path: tuple[str, ...]
     first_line: int
     text: str
+    shape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,6 +506,7 @@ class NoteStatus:
     embedded: int = 0
     revision: str | None = None
     issues: tuple[str, ...] = ()
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)
