@@ -31,6 +31,12 @@ class Call:
     def data(self) -> Path:
         return data_dir(self.settings)
 
+    def in_vault(self, path: str) -> str:
+        """A note's path in the vault, also when it was given as an absolute path of its file."""
+        file = Path(path)
+        root = self.settings.vault.root.absolute()
+        return file.relative_to(root).as_posix() if file.is_relative_to(root) else path
+
     def show(self, answer: Any, text: Callable[[Any], None]) -> None:
         """Print a JSON-able answer: as it is with `--json`, else through `text`."""
         if self.as_json:

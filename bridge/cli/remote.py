@@ -7,25 +7,32 @@ command asks one thing after another.
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
-from bridge.cli.running import Running
 from bridge.errors import InvalidRequest, NotFound, TransomError, Unavailable
+from bridge.model import Mode
+
+if TYPE_CHECKING:
+    from bridge.cli.verbs import Answer, Report
 
 TIMEOUT_S = 60.0
+REPORT_S = 0.5
+
+_ERRORS: Mapping[int, type[TransomError]] = {400: InvalidRequest, 404: NotFound, 422: InvalidRequest}
 
 
 class Remote:
     """A connection to a running bridge, with the owner's key."""
 
-    def __init__(self, running: Running, token: str, certificate: Path | None = None) -> None:
-        parts = urlsplit(running.url)
-        host = parts.hostname or "127.0.0.1"
-        self._url = running.url
+    def __init__(self, url: str, token: str, certificate: Path | None = None) -> None:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        self._url = url
         self._token = token
         self._connection: http.client.HTTPConnection
         if parts.scheme == "https":
@@ -44,25 +51,46 @@ class Remote:
     ) -> None:
         self._connection.close()
 
-    def get(self, path: str, **query: Any) -> Any:
-        """GET as JSON; parameters that are None are left out."""
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
-
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """POST a JSON object, without the fields that are None."""
-        return self._ask("POST", path, {name: value for name, value in body.items() if value is not None})
-
-    def delete(self, path: str) -> Any:
-        return self._ask("DELETE", path)
-
     def healthy(self) -> bool:
         """Whether the bridge answers."""
         try:
-            self.get("/v1/health")
+            self._ask("GET", "/v1/health")
         except TransomError:
             return False
         return True
+
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> "Answer":
+        body = {"query": query, "limit": limit, "mode": mode, "filter": filter}
+        return self._ask("POST", "/v1/search", body)
+
+    def related(self, path: str, *, limit: int) -> "Answer":
+        return self._ask("POST", "/v1/related", {"path": path, "limit": limit})
+
+    def status(self, path: str | None = None) -> "Answer":
+        return self._ask("GET", "/v1/status" if path is None else f"/v1/status?{urlencode({'path': path})}")
+
+    def index(self, report: "Report") -> None:
+        """Wait until the bridge, which follows the vault by itself, has caught up."""
+        while True:
+            status = self.status()
+            report(status)
+            if status["settled"]:
+                return
+            _raise_trouble(status)
+            time.sleep(REPORT_S)
+
+    def rebuild(self, *, embeddings: bool, report: "Report") -> None:
+        self._ask("POST", "/v1/rebuild", {"embeddings": embeddings})
+        self.index(report)
+
+    def keys(self) -> "Answer":
+        return self._ask("GET", "/v1/keys")
+
+    def create_key(self, key: Mapping[str, Any]) -> "Answer":
+        return self._ask("POST", "/v1/keys", key)
+
+    def revoke_key(self, name: str) -> "Answer":
+        return self._ask("DELETE", f"/v1/keys/{quote(name, safe='')}")
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
@@ -81,25 +109,26 @@ class Remote:
         return _unpack(response.status, content, self._url)
 
 
-def segment(text: str) -> str:
-    """Encode a text as one segment of a URL's path."""
-    return quote(text, safe="")
-
-
 def _unpack(status: int, content: bytes, url: str) -> Any:
     try:
-        answer = json.loads(content) if content else None
+        answer = json.loads(content)
     except ValueError:
         answer = None
-    if status < 400 and (answer is not None or status == 204):
+    if status < 400 and answer is not None:
         return answer
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         raise Unavailable(f"{url} answered {status} with something that no bridge says.")
-    kind: type[TransomError] = {400: InvalidRequest, 404: NotFound, 422: InvalidRequest}.get(
-        status, TransomError
-    )
-    raise kind(error.get("message", ""), key=error.get("key"), **error.get("fields", {}))
+    raise _ERRORS.get(status, TransomError)(error["message"], key=error["key"], **error["fields"])
+
+
+def _raise_trouble(status: "Answer") -> None:
+    """Raise what keeps a bridge from ever settling."""
+    embedding, files = status["embedding"], status["sources"]["files"]
+    if embedding["state"] in ("failed", "endpoint_down"):
+        raise Unavailable(f"Search by words is up to date; embedding waits. {embedding['reason']}")
+    if files["state"] == "held":
+        raise Unavailable(f"The index was left as it is. {files['reason']}")
 
 
 def _trust(certificate: Path | None) -> ssl.SSLContext:

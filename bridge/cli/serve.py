@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import structlog
@@ -21,10 +22,10 @@ from bridge.cli.call import Call, common, setting
 from bridge.errors import InstallationError, InvalidSetting
 from bridge.settings import ServerSettings
 
-logger = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from bridge.runtime import Bridge
 
-STOP_S = 2.0
-"""How long running requests may go on once a stop is asked for."""
+logger = structlog.get_logger(__name__)
 
 
 @click.command()
@@ -51,6 +52,7 @@ async def _serve(call: Call) -> None:
         loop.add_signal_handler(one, stop.set)
     tls = await asyncio.to_thread(_tls, call.settings.server)
     async with Bridge.open(call.settings) as bridge, _listening(bridge, call.settings.server, tls) as url:
+        bridge.start()
         folder = call.data
         await asyncio.to_thread(_announce, folder, url)
         try:
@@ -70,9 +72,9 @@ async def _listening(
     """Serve the bridge and yield the address, with the port that was picked."""
     from aiohttp import web
 
-    from bridge.api.app import create_app
+    from bridge.api import app
 
-    runner = web.AppRunner(create_app(bridge), access_log=None, shutdown_timeout=STOP_S)
+    runner = app.runner(app.create_app(bridge))
     await runner.setup()
     try:
         try:
@@ -124,7 +126,9 @@ def _greet(call: Call, url: str, folder: Path) -> None:
     program = sys.argv[0] if Path(sys.argv[0]).name == "transom" else f"{sys.executable} -m bridge"
     click.echo(f"Transom is listening on {url}")
     click.echo(f"Key: the file {folder / 'token'}")
-    click.echo(f"Page: open {_reachable(url)} and paste what this prints:  {program} token show {again}".rstrip())
+    click.echo(
+        f"Page: open {_reachable(url)} and paste what this prints:  {program} token show {again}".rstrip()
+    )
     click.echo(f'Search: {program} search "your words" {again}'.rstrip())
     sys.stdout.flush()
     if not _is_loopback(call.settings.server.host) and not url.startswith("https"):

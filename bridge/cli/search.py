@@ -1,0 +1,59 @@
+"""`transom search`: hits."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from bridge.cli import show
+from bridge.cli.call import Call, common
+from bridge.cli.verbs import verbs
+from bridge.model import Mode
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--mode", type=click.Choice(["hybrid", "keyword", "semantic"]), default="hybrid", show_default=True
+)
+@click.option("-n", "--limit", type=click.IntRange(1, 200), default=10, show_default=True, help="Most hits.")
+@click.option("--path", metavar="GLOB", help="Only notes whose path matches, as Projects/**.")
+@click.option("--tag", multiple=True, metavar="TAG", help="Only notes with this tag; may be given again.")
+@click.option("--kind", type=click.Choice(["note", "canvas", "transcript"]), multiple=True)
+@click.option("--after", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Modified at or after.")
+@click.option("--before", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Modified before.")
+@common()
+def command(
+    call: Call,
+    query: tuple[str, ...],
+    mode: Mode,
+    limit: int,
+    path: str | None,
+    tag: tuple[str, ...],
+    kind: tuple[str, ...],
+    after: datetime | None,
+    before: datetime | None,
+) -> None:
+    """Find notes by their words and their meaning.
+
+    Quotes hold words together, a minus leaves out, tag: and path: narrow; all else is words.
+    """
+    asked = {
+        "path": path,
+        "tags": list(tag) or None,
+        "kind": list(kind) or None,
+        "modified_after": _instant(call, after),
+        "modified_before": _instant(call, before),
+    }
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    with verbs(call) as bridge:
+        call.show(bridge.search(" ".join(query), limit=limit, mode=mode, filter=given), show.hits)
+
+
+def _instant(call: Call, moment: datetime | None) -> str | None:
+    """A moment in the person's time zone as RFC 3339."""
+    if moment is None:
+        return None
+    zone = call.settings.server.timezone
+    return (moment.replace(tzinfo=ZoneInfo(zone)) if zone else moment.astimezone()).isoformat()

@@ -1,0 +1,176 @@
+"""How answers look on a terminal."""
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+Answer = Mapping[str, Any]
+
+_SIGNALS = {"keyword": "words", "semantic": "meaning", "graph": "links"}
+_MISSING = {
+    "deadline": "it was not ready in time",
+    "no_model": "there is no embedding model (transom model get)",
+    "indexing": "nothing is embedded yet",
+    "endpoint_down": "the embeddings endpoint is away",
+}
+_PASSAGE_LINES = 3
+_QUIET_S = 5.0
+
+
+def printable(text: str) -> str:
+    """Text of a note without what could command the terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+def hits(answer: Answer) -> None:
+    """Print what a search found."""
+    for number, hit in enumerate(answer["hits"], 1):
+        signals = hit["signals"]
+        found_by = ", ".join(
+            f"{word} {signals[name]['rank']}" for name, word in _SIGNALS.items() if name in signals
+        )
+        _heading(number, hit)
+        first, last = hit["lines"]
+        facts = f"{hit['path']}:{first}-{last}  {hit['modified'][:10]}  {found_by}"
+        click.echo(click.style(f"    {printable(facts)}", dim=True))
+        _passage(_marked(hit["passage"], hit["highlights"]))
+    if not answer["hits"]:
+        click.echo("Nothing found.")
+    for missing in answer["signals_missing"]:
+        name, reason = _SIGNALS[missing["signal"]], _MISSING[missing["reason"]]
+        click.echo(f"Without {name}: {reason}.", err=True)
+    _coverage(answer["coverage"])
+
+
+def related(answer: Answer) -> None:
+    """Print the notes that belong to a note."""
+    for number, hit in enumerate(answer["hits"], 1):
+        _heading(number, hit)
+        why = "; ".join(_why(one) for one in hit["why"])
+        click.echo(click.style(f"    {printable(hit['path'])}", dim=True) + f"  {printable(why)}")
+    if not answer["hits"]:
+        click.echo("No related notes.")
+    _coverage(answer["coverage"])
+
+
+def status(answer: Answer) -> None:
+    """Print counts, coverage, queues and sources."""
+    vault, embedding, sources = answer["vault"], answer["embedding"], answer["sources"]
+    counts = ", ".join(
+        f"{vault[name]:,} {name}" for name in ("notes", "canvases", "transcripts", "chunks", "links")
+    )
+    files, livesync = sources["files"], sources["livesync"]
+    rows = [
+        ("vault", counts),
+        ("embedding", f"{embedding['model']}: {_and_why(embedding)}"),
+        ("embedded", f"{embedding['embedded']:,} chunks, {embedding['pending']:,} waiting"),
+        ("coverage", "-" if answer["coverage"] is None else f"{answer['coverage']:.1%}"),
+        ("files", _and_why(files)),
+        ("livesync", _and_why(livesync)),
+        ("devices", ", ".join(device["name"] for device in sources["plugin"]["devices"]) or "-"),
+        ("settled", "yes" if answer["settled"] else "no"),
+    ]
+    _table(rows)
+
+
+def note_status(answer: Answer) -> None:
+    """Print the state of one note."""
+    rows = [
+        ("note", answer["path"]),
+        ("state", _and_why(answer)),
+        ("embedded", f"{answer['embedded']} of {answer['chunks']} chunks"),
+        ("revision", answer["revision"] or "-"),
+        *(("issue", issue) for issue in answer.get("issues", ())),
+    ]
+    _table(rows)
+
+
+class Progress:
+    """Progress of an index run: a bar on a terminal, a plain line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar = sys.stderr.isatty()
+        self._said_at = -_QUIET_S
+        self._line = ""
+
+    def __call__(self, answer: Answer) -> None:
+        line = _progress_line(answer, bar=self._bar)
+        now = time.monotonic()
+        if self._bar:
+            click.echo(f"\r\033[K{line}", nl=False, err=True)
+        elif line != self._line and now - self._said_at >= _QUIET_S:
+            click.echo(line, err=True)
+            self._said_at = now
+        self._line = line
+
+    def close(self) -> None:
+        """End the bar's line."""
+        if self._bar and self._line:
+            click.echo(err=True)
+
+
+def _progress_line(answer: Answer, *, bar: bool) -> str:
+    embedding, notes = answer["embedding"], answer["vault"]["notes"]
+    done, total = embedding["embedded"], embedding["embedded"] + embedding["pending"]
+    if not embedding["pending"]:
+        return f"{notes:,} notes"
+    drawn = f" [{'#' * (30 * done // total):30}]" if bar else ""
+    return f"{notes:,} notes, embedding{drawn} {done:,} of {total:,} chunks"
+
+
+def _heading(number: int, hit: Answer) -> None:
+    places = " › ".join(hit["heading_path"])
+    title = click.style(printable(hit["title"]), bold=True)
+    where = f" › {printable(places)}" if places and places != hit["title"] else ""
+    click.echo(f"{number:2}. {title}{where}  {click.style(format(hit['score'], '.2f'), fg='cyan')}")
+
+
+def _marked(passage: str, highlights: Iterable[tuple[int, int]]) -> str:
+    pieces, at = [], 0
+    for start, end in highlights:
+        pieces += [printable(passage[at:start]), click.style(printable(passage[start:end]), fg="yellow")]
+        at = end
+    return "".join([*pieces, printable(passage[at:])])
+
+
+def _passage(text: str) -> None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    for line in lines[:_PASSAGE_LINES]:
+        click.echo(f"    {line}")
+    if len(lines) > _PASSAGE_LINES:
+        click.echo("    …")
+
+
+def _why(one: Answer) -> str:
+    match one["kind"]:
+        case "meaning":
+            return f"alike in meaning ({one['cosine']:.2f})"
+        case "words":
+            return "shares " + ", ".join(one["words"])
+        case "mention":
+            return (
+                f"mentions “{one['text']}”" if one["direction"] == "out" else f"mentioned as “{one['text']}”"
+            )
+        case "tags":
+            return " ".join(f"#{tag}" for tag in one["tags"])
+        case _ if one.get("through"):
+            return "both linked with " + ", ".join(one["through"])
+        case _:
+            return {"out": "linked from here", "in": "links here"}.get(one["direction"], "linked both ways")
+
+
+def _coverage(coverage: float | None) -> None:
+    if coverage is not None and coverage < 1:
+        click.echo(f"Meaning covers {coverage:.0%} of the text so far.", err=True)
+
+
+def _and_why(state: Answer) -> str:
+    return f"{state['state']} ({state['reason']})" if state["reason"] else str(state["state"])
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> None:
+    for name, value in rows:
+        click.echo(f"{name:10} {printable(value)}")

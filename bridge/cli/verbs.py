@@ -1,0 +1,61 @@
+"""The verbs that commands use, from a running bridge or from one opened for the command."""
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from bridge.cli.call import Call
+from bridge.cli.remote import Remote
+from bridge.data import running_bridge
+from bridge.model import Mode
+
+Answer: TypeAlias = Any
+Report: TypeAlias = Callable[[Answer], None]
+
+
+class Verbs(Protocol):
+    """What a bridge can do for a command; answers are the JSON of the REST API."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer: ...
+
+    def related(self, path: str, *, limit: int) -> Answer: ...
+
+    def status(self, path: str | None = None) -> Answer: ...
+
+    def index(self, report: Report) -> None:
+        """Bring the index up to date, telling `report` the status now and then."""
+
+    def rebuild(self, *, embeddings: bool, report: Report) -> None:
+        """Build the index again, telling `report` the status now and then."""
+
+    def keys(self) -> Answer: ...
+
+    def create_key(self, key: Mapping[str, Any]) -> Answer: ...
+
+    def revoke_key(self, name: str) -> Answer: ...
+
+
+def verbs(call: Call) -> Verbs:
+    """Take the bridge that runs on the data folder, else one of our own; use it in a `with`."""
+    running = running_bridge(call.data)
+    if running is not None:
+        remote = Remote(str(running["url"]), token(call), call.settings.server.tls_cert)
+        if remote.healthy():
+            return remote
+    from bridge.cli.local import Local
+
+    return Local(call.settings)
+
+
+def token(call: Call) -> str:
+    """The owner's key, from the file `token`; empty when there is none yet."""
+    try:
+        return (call.data / "token").read_text("ascii").strip()
+    except FileNotFoundError:
+        return ""
