@@ -105,7 +105,7 @@ def is_embed(text: str, at: int) -> bool:
 
 
 def wikilink(body: str, kind: LinkKind, line: int) -> Link | None:
-    """Read the inside of `[[…]]`; a `\\|` is a table's way to write `|`."""
+    r"""Read the inside of `[[…]]`; a `\|` is a table's way to write `|`."""
     target, _, alias = body.partition("|")
     target, _, anchor = target.removesuffix("\\").partition("#")
     return _link(target, anchor, alias, kind, line)

@@ -4,9 +4,9 @@ import codecs
 import re
 from collections.abc import Iterable
 
+from bridge.inline import plain
 from bridge.model import Kind, Note, NotePath, Section
 from bridge.parse import canvas, frontmatter
-from bridge.inline import plain
 from bridge.parse.markdown import Scanner, valid_tags
 from bridge.paths import fold, title_of
 
@@ -71,7 +71,7 @@ def _without(title: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _decode(content: bytes) -> tuple[str, str | None]:
-    """Give the text with `\\n` line ends, and what was wrong with it."""
+    r"""Give the text with `\n` line ends, and what was wrong with it."""
     issue = None
     if content.startswith(_UTF16):
         text = content.decode("utf-16", "replace")

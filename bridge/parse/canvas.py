@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from bridge.model import Link
 from bridge.inline import wikilink
+from bridge.model import Link
 from bridge.parse.markdown import Scanner
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from bridge.model import Link
 from bridge.inline import plain, wikilink
+from bridge.model import Link
 
 NAME_KEYS = frozenset({"tag", "tags", "alias", "aliases", "title", "cssclass", "cssclasses"})
 """Properties that name or dress a note; the others say something about it."""
@@ -34,7 +34,7 @@ class Frontmatter:
     issue: str | None = None
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     pass
 
 
@@ -53,7 +53,7 @@ def read(text: str) -> Frontmatter | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         fault = f"is not valid YAML (line {mark.line + 2})" if mark else "is not valid YAML"
-    except _Unreadable as error:
+    except _UnreadableError as error:
         fault = str(error)
     else:
         return None if values is None else Frontmatter(values, source, end)
@@ -69,7 +69,7 @@ def _load(source: str) -> dict[str, Any] | None:
     What aliases multiply counts against one budget, so that no document grows without bound.
     """
     if len(source) > _MOST_CHARS:
-        raise _Unreadable("is too large to read as YAML")
+        raise _UnreadableError("is too large to read as YAML")
     root: list[Any] = []
     stack: list[_Frame] = [_Frame(root)]
     anchors: dict[str, tuple[Any, int]] = {}
@@ -92,14 +92,14 @@ def _load(source: str) -> dict[str, Any] | None:
                 anchors[frame.anchor] = (frame.value, size - frame.size)
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in anchors:
-                raise _Unreadable("refers to what it does not name")
+                raise _UnreadableError("refers to what it does not name")
             value, weight = anchors[event.anchor]
             size += weight
             stack[-1].put(value, value if isinstance(value, str) else None)
         if size > _MOST_VALUES or len(stack) > _MOST_LEVELS:
-            raise _Unreadable("holds too many values or levels")
+            raise _UnreadableError("holds too many values or levels")
     if len(root) > 1:
-        raise _Unreadable("holds more than one document")
+        raise _UnreadableError("holds more than one document")
     values = root[0] if root else None
     return values if isinstance(values, dict) else None if values is not None else {}
 
@@ -123,7 +123,7 @@ class _Frame:
             self.value[self.key] = value
             self.key = None
         elif key is None:
-            raise _Unreadable("has a list or mapping for a key")
+            raise _UnreadableError("has a list or mapping for a key")
         else:
             self.key = key
 

@@ -7,8 +7,8 @@ tags may stand; code, math, comments and templates have none.
 import re
 from collections.abc import Iterable
 
-from bridge.model import Block, Heading, Link, LinkKind, Section, Task
 from bridge import inline
+from bridge.model import Block, Heading, Link, LinkKind, Section, Task
 
 _LINE = re.compile(
     r"""
