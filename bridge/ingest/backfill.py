@@ -14,7 +14,7 @@ from bridge.errors import TransomError
 from bridge.feed import Feed
 from bridge.model import ChunkId, NoteId
 from bridge.stores.database import Database
-from bridge.stores.vectors import Vectors
+from bridge.stores.embeddings import Embeddings
 
 log = structlog.get_logger(__name__)
 
@@ -28,10 +28,10 @@ class Backfill:
     """Works through `pending`; owned by the bridge, which runs `run` as a task."""
 
     def __init__(
-        self, db: Database, vectors: Vectors, cache: EmbeddingCache, feed: Feed, embedder: Embedder
+        self, db: Database, embeddings: Embeddings, cache: EmbeddingCache, feed: Feed, embedder: Embedder
     ) -> None:
         self._db = db
-        self._vectors = vectors
+        self._embeddings = embeddings
         self._cache = cache
         self._feed = feed
         self._embedder = embedder
@@ -73,7 +73,7 @@ class Backfill:
             self._embedder.identity, {text_hash(row[2]): vectors[row[0]] for row in rows if row[0] in vectors}
         )
         added = await self._store([row[0] for row in rows], vectors)
-        await asyncio.to_thread(self._vectors.refresh, (), added)
+        await asyncio.to_thread(self._embeddings.refresh, (), added)
         self._feed.publish("progress", embedded=len(added))
         return True
 
@@ -103,5 +103,5 @@ class Backfill:
                 (json.dumps([*tried]),),
             )
             added = [(ChunkId(id_), NoteId(owner), vectors[id_]) for id_, owner in still if id_ in vectors]
-            await self._vectors.put(tx, {id_: vector for id_, _, vector in added})
+            await self._embeddings.put(tx, {id_: vector for id_, _, vector in added})
         return added

@@ -6,7 +6,7 @@ SQLite's transaction is the truth. After it the full-text index is committed and
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -15,6 +15,7 @@ import structlog
 from bridge.embed import Embedder
 from bridge.embed.cache import EmbeddingCache
 from bridge.feed import Feed
+from bridge.ingest.embedding import Embedding
 from bridge.ingest.prepare import VERSION, prepare, revision_of
 from bridge.model import (
     Attachment,
@@ -25,6 +26,7 @@ from bridge.model import (
     NoteId,
     NotePath,
     Revision,
+    Stamp,
     Touched,
     Upserted,
 )
@@ -35,7 +37,7 @@ from bridge.stores.database import Database
 from bridge.stores.fulltext import ChunkDoc, Fulltext
 from bridge.stores.notes import ChunkDiff, Known, Prepared
 from bridge.stores.pins import Pins
-from bridge.stores.vectors import Vector, Vectors
+from bridge.stores.embeddings import Embeddings, Vector
 
 log = structlog.get_logger(__name__)
 
@@ -82,37 +84,38 @@ class Pipeline:
         db: Database,
         state: Database,
         fulltext: Fulltext,
-        vectors: Vectors,
+        embeddings: Embeddings,
         cache: EmbeddingCache,
         pins: Pins,
         feed: Feed,
+        embedding: Embedding,
     ) -> None:
         self._db = db
         self._state = state
         self._fulltext = fulltext
-        self._vectors = vectors
+        self._embeddings = embeddings
         self._cache = cache
         self._pins = pins
         self._feed = feed
-        self._embedder: Embedder | None = None
+        self._embedding = embedding
         self._turn = asyncio.Lock()
         self._uncommitted = 0
         self._reached_seq = 0
         self.generation = 0
         """Grows with every change of what is stored; caches of visible notes hang on it."""
-        self.on_pending: Callable[[], None] = lambda: None
         self.logging_changes = True
         """Off while an index is filled for the first time: those notes are not news."""
 
     @property
-    def shape(self) -> str:
-        """Name the parser, chunker and token count that rows are made with."""
-        tokens = self._embedder.identity if self._embedder else "estimate"
-        return f"{VERSION}:{tokens}"
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes of rows that are up to date; without a model those of its absence are too."""
+        identity = self._embedding.identity
+        made = (_shape(identity),) if identity else ()
+        return made if self._embedding.embedder else (*made, _shape(None))
 
-    def use(self, embedder: Embedder | None) -> None:
-        """Split and queue for this model from now on."""
-        self._embedder = embedder
+    async def stamps(self, under: Collection[NotePath] | None = None) -> dict[NotePath, Stamp]:
+        """What the index knows of each file, or of these and all below them, for a source to compare with."""
+        return await notes.stamps(self._db, self.shapes, under)
 
     async def apply(self, changes: Sequence[NoteChange], *, more: bool = False) -> None:
         """Store a batch; `more` says that another follows at once, so that commits can wait."""
@@ -125,6 +128,9 @@ class Pipeline:
             await self._apply(batch, more=more)
 
     async def _apply(self, batch: _Batch, *, more: bool) -> None:
+        if batch.upserted:
+            await self._embedding.decided.wait()
+        embedder = self._embedding.embedder
         revisions = {
             id_: revision
             for id_, revision in zip(
@@ -135,12 +141,11 @@ class Pipeline:
         changed = [
             id_
             for id_ in batch.upserted
-            if id_ not in old or (old[id_].revision, old[id_].shape) != (revisions[id_], self.shape)
+            if id_ not in old or old[id_].revision != revisions[id_] or old[id_].shape not in self.shapes
         ]
         for id_ in batch.upserted.keys() - set(changed):
             change = batch.upserted[id_]
             batch.touched.append((change.path, change.modified_ns, len(change.content)))
-        embedder = self._embedder
         prepared = await asyncio.to_thread(
             prepare,
             [batch.upserted[id_] for id_ in changed],
@@ -149,30 +154,31 @@ class Pipeline:
             embedder.window if embedder else ESTIMATED_WINDOW,
         )
         gone = [id_ for id_ in batch.deleted if id_ in old]
-        diff, cached = await self._store(batch, prepared, gone)
+        diff, cached = await self._store(batch, prepared, gone, embedder)
         owners = {id_: owner for id_, owner, _ in diff.fresh}
         await asyncio.to_thread(
-            self._vectors.refresh, diff.gone, [(id_, owners[id_], vector) for id_, vector in cached.items()]
+            self._embeddings.refresh, diff.gone, [(id_, owners[id_], vector) for id_, vector in cached.items()]
         )
         await self._index_words(prepared, gone, more=more)
         self.generation += 1
         await self._tell(batch, prepared, gone, old)
         if len(cached) < len(diff.fresh):
-            self.on_pending()
+            self._embedding.wake()
 
     async def _known(self, ids: Sequence[NoteId]) -> dict[NoteId, Known]:
         async with self._db.read() as conn:
             return await notes.known(conn, ids)
 
     async def _store(
-        self, batch: _Batch, prepared: Sequence[Prepared], gone: Sequence[NoteId]
+        self, batch: _Batch, prepared: Sequence[Prepared], gone: Sequence[NoteId], embedder: Embedder | None
     ) -> tuple[ChunkDiff, dict[ChunkId, Vector]]:
         wanted = {digest for item in prepared for digest in item.hashes if digest}
-        hits = await self._cache.get_many(self._embedder.identity, [*wanted]) if self._embedder and wanted else {}
+        hits = await self._cache.get_many(embedder.identity, [*wanted]) if embedder and wanted else {}
+        shape = _shape(embedder.identity if embedder else None)
         async with self._db.write() as tx:
-            seq = await notes.next_seq(tx)
+            seq = await notes.next_seq(tx) if prepared or gone else self._reached_seq
             names = await notes.names(tx, [*batch.upserted, *batch.deleted])
-            diff = await notes.store(tx, seq, self.shape, prepared) if prepared else ChunkDiff((), ())
+            diff = await notes.store(tx, seq, shape, prepared) if prepared else ChunkDiff((), ())
             removed = await notes.remove(tx, seq, gone) if gone else ()
             await notes.forget_files(tx, [change.path for change in batch.deleted.values()])
             await notes.touch(tx, batch.touched)
@@ -181,9 +187,10 @@ class Pipeline:
             await notes.put_failures(tx, batch.failed)
             cached = {id_: hits[digest] for id_, _, digest in diff.fresh if digest in hits}
             diff = ChunkDiff((*diff.gone, *removed), diff.fresh)
-            if self._embedder:
-                await self._vectors.drop(tx, diff.gone)
-                await self._vectors.put(tx, cached)
+            if self._embedding.identity:
+                await self._embeddings.drop(tx, diff.gone)
+            if embedder:
+                await self._embeddings.put(tx, cached)
                 queued = {id_: owner for id_, owner, digest in diff.fresh if digest and id_ not in cached}
                 await notes.put_pending(tx, prepared, queued)
             await self._relink(tx, batch, prepared, names)
@@ -206,6 +213,9 @@ class Pipeline:
         await links.resolve_links(tx, notes=[item.id for item in prepared], keys=keys)
 
     async def _index_words(self, prepared: Sequence[Prepared], gone: Sequence[NoteId], *, more: bool) -> None:
+        if not (prepared or gone or self._uncommitted):
+            return
+
         def work() -> bool:
             for id_ in gone:
                 self._fulltext.remove(id_)
@@ -255,6 +265,11 @@ class Pipeline:
             await changelog.append(self._state, entries)
         if prepared or gone:
             log.info("ingest.stored", notes=len(prepared), removed=len(gone), unchanged=len(batch.touched))
+
+
+def _shape(identity: str | None) -> str:
+    """Name the parser, the chunker and the model that counted its tokens."""
+    return f"{VERSION}:{identity or 'estimate'}"
 
 
 def _revisions(changes: Sequence[Upserted]) -> list[Revision]:

@@ -1,5 +1,6 @@
 """Looking at notes without searching: one note, lists of them, a map, what changed lately."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +15,11 @@ from bridge.model import (
     Heading,
     NoteMap,
     NotePath,
+    NoteStatus,
     NoteSummary,
     NoteView,
     RecentChange,
     ResolvedLink,
-    Revision,
     Scope,
 )
 from bridge.parse import parse
@@ -27,6 +28,7 @@ from bridge.search.visible import Visible, scope_matcher
 from bridge.stores import changelog
 from bridge.stores.database import Database
 from bridge.times import rfc3339
+from bridge.vault.reader import FileOnDisk
 
 _SUMMARY = "SELECT path, title, kind, modified_ns, size, revision FROM notes"
 
@@ -42,11 +44,9 @@ def missing(path: str) -> NotFound:
     return NotFound("There is no such note.", path=path)
 
 
-async def view(
-    db: Database, path: NotePath, content: bytes, revision: Revision, modified_ns: int, sees: Callable[[str], bool]
-) -> NoteView:
+async def view(db: Database, path: NotePath, file: FileOnDisk, sees: Callable[[str], bool]) -> NoteView:
     """Show a note as its bytes say it, with the index's word on where links lead."""
-    note = parse(path, content)
+    note = await asyncio.to_thread(parse, path, file.content)
     resolved = dict(
         await db.rows("SELECT target, resolved FROM links WHERE note_id = ? AND target != ''", (note_id(path),))
     )
@@ -64,7 +64,7 @@ async def view(
         path=path,
         title=note.title,
         kind=note.kind,
-        content=content.decode("utf-8", "replace"),
+        content=file.content.decode("utf-8", "replace"),
         frontmatter=note.frontmatter,
         tags=note.tags,
         aliases=note.aliases,
@@ -82,9 +82,9 @@ async def view(
             for link in note.links
         ),
         backlinks=tuple(Backlink(*row) for row in backlinks if sees(row[0])),
-        revision=revision,
-        modified=rfc3339(modified_ns),
-        size=len(content),
+        revision=file.revision,
+        modified=rfc3339(file.modified_ns),
+        size=len(file.content),
     )
 
 
@@ -136,6 +136,21 @@ class Browse:
             size=size,
             lines=lines,
             revision=revision,
+        )
+
+    async def indexed(self, path: NotePath) -> NoteStatus | None:
+        """Say what the index has of a note; None when it has nothing."""
+        rows = await self._db.rows(
+            "SELECT revision, issues, (SELECT count(*) FROM chunks WHERE note_id = ?1), "
+            "(SELECT count(*) FROM chunks WHERE note_id = ?1 AND embed_hash IS NOT NULL), "
+            "(SELECT count(*) FROM pending WHERE note_id = ?1) FROM notes WHERE id = ?1",
+            (note_id(path),),
+        )
+        if not rows:
+            return None
+        revision, issues, chunks, wanted, pending = rows[0]
+        return NoteStatus(
+            path, "indexed", None, chunks, wanted - pending, revision, tuple(json.loads(issues)), pending
         )
 
     async def recent(

@@ -1,15 +1,16 @@
-"""Which notes a query may see: the key's scope and the query's filter, turned into note ids."""
+"""Which notes a query may see: the key's scope and the query's filters, turned into note ids."""
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from bridge.globs import glob_matcher
-from bridge.model import Filter, NoteId, Scope
+from bridge.model import Filter, Kind, NoteId, Scope
 from bridge.paths import fold, is_transcript
+from bridge.search.query import ParsedQuery
 from bridge.stores.database import Database
 
-NoteSet = frozenset[NoteId] | None
+NoteSet: TypeAlias = frozenset[NoteId] | None
 """None means every note."""
 
 
@@ -34,13 +35,28 @@ class Visible:
         self._generation = generation
         self._scopes: dict[Scope, tuple[int, frozenset[NoteId]]] = {}
 
-    async def notes(self, scope: Scope, only: Filter | None = None) -> NoteSet:
-        """Return the ids of the notes that `scope` may see and `only` lets through."""
-        in_scope = await self._in_scope(scope)
-        if only is None or only == Filter():
-            return in_scope
-        filtered = await self._filtered(only)
-        return filtered if in_scope is None else filtered & in_scope
+    async def notes(self, scope: Scope, only: Filter = Filter(), query: ParsedQuery | None = None) -> NoteSet:
+        """Return the ids of the notes that `scope` sees and that filter and query let through."""
+        allowed = await self._in_scope(scope)
+        if only != Filter():
+            paths = () if only.path is None else (only.path,)
+            found = await self._matching(
+                only.tags, paths, only.kinds, only.modified_after_ns, only.modified_before_ns
+            )
+            allowed = found if allowed is None else allowed & found
+        if query and query.only:
+            found = await self._matching(query.only.tags, query.only.paths, query.only.kinds)
+            allowed = found if allowed is None else allowed & found
+        if query and query.never:
+            if allowed is None:
+                allowed = await self._matching()
+            for tag in query.never.tags:
+                allowed -= await self._matching((tag,))
+            if query.never.paths:
+                allowed -= await self._matching(paths=query.never.paths)
+            if query.never.kinds:
+                allowed -= await self._matching(kinds=query.never.kinds)
+        return allowed
 
     async def _in_scope(self, scope: Scope) -> NoteSet:
         if scope.sees_all:
@@ -55,27 +71,32 @@ class Visible:
         self._scopes[scope] = (generation, ids)
         return ids
 
-    async def _filtered(self, only: Filter) -> frozenset[NoteId]:
+    async def _matching(
+        self,
+        tags: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        kinds: Sequence[Kind] = (),
+        after_ns: int | None = None,
+        before_ns: int | None = None,
+    ) -> frozenset[NoteId]:
+        """Find the notes with all tags (a parent matches its children), any path, any kind, in a time span."""
         sql = ["SELECT id, path FROM notes n WHERE 1"]
         params: list[Any] = []
-        if only.kinds:
+        if kinds:
             sql.append("AND kind IN (SELECT value FROM json_each(?))")
-            params.append(json.dumps(only.kinds))
-        if only.modified_after_ns is not None:
+            params.append(json.dumps(kinds))
+        if after_ns is not None:
             sql.append("AND modified_ns >= ?")
-            params.append(only.modified_after_ns)
-        if only.modified_before_ns is not None:
+            params.append(after_ns)
+        if before_ns is not None:
             sql.append("AND modified_ns < ?")
-            params.append(only.modified_before_ns)
-        for tag in only.tags:
+            params.append(before_ns)
+        for tag in tags:
             folded = fold(tag.lstrip("#"))
-            sql.append(
-                "AND EXISTS (SELECT 1 FROM tags t WHERE t.note_id = n.id "
-                "AND (t.folded = ? OR t.folded >= ? AND t.folded < ?))"
-            )
+            sql.append("AND id IN (SELECT note_id FROM tags WHERE folded = ? OR folded >= ? AND folded < ?)")
             params += [folded, folded + "/", folded + chr(ord("/") + 1)]
         rows = await self._db.rows(" ".join(sql), params)
-        if only.path is None:
+        if not paths:
             return frozenset(NoteId(id_) for id_, _ in rows)
-        matches = glob_matcher((only.path,))
+        matches = glob_matcher(paths)
         return frozenset(NoteId(id_) for id_, path in rows if matches(path))

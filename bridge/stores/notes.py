@@ -9,8 +9,8 @@ import aiosqlite
 import msgspec
 
 from bridge.model import Attachment, Chunk, ChunkId, Failed, Note, NoteId, NotePath, Revision, Stamp
-from bridge.paths import fold, name_key, note_id
-from bridge.stores.database import Database
+from bridge.paths import fold, is_transcript, name_key, note_id
+from bridge.stores.database import Database, Row
 
 STALE = Revision("")
 """The revision of a row that an older parser or chunker made: it never equals a file's."""
@@ -58,30 +58,43 @@ class ChunkDiff:
     fresh: tuple[tuple[ChunkId, NoteId, bytes | None], ...]
 
 
-async def stamps(db: Database, shape: str) -> dict[NotePath, Stamp]:
-    """What the index knows of every path, failures and attachments included.
+async def stamps(
+    db: Database, shapes: Collection[str], paths: Collection[NotePath] | None = None
+) -> dict[NotePath, Stamp]:
+    """What the index knows of these paths and all below them (None: of all), failures and attachments too.
 
     Notes of another shape carry a stamp that no file matches, so the source delivers them again.
     """
-    rows = await db.rows("SELECT path, modified_ns, size, CASE shape WHEN ? THEN revision END FROM notes", (shape,))
     known = {
-        NotePath(path): Stamp(modified_ns, size, Revision(revision)) if revision else Stamp(-1, -1, STALE)
-        for path, modified_ns, size, revision in rows
+        NotePath(path): Stamp(modified_ns, size, Revision(revision)) if shape in shapes else Stamp(-1, -1, STALE)
+        for path, modified_ns, size, revision, shape in await _below(db, "notes", ", revision, shape", paths)
+        if not is_transcript(path)
     }
-    others = await db.rows(
-        "SELECT path, modified_ns, size FROM files UNION ALL SELECT path, modified_ns, size FROM failures"
-    )
-    known.update({NotePath(path): Stamp(modified_ns, size, STALE) for path, modified_ns, size in others})
+    for table in ("files", "failures"):
+        for path, modified_ns, size in await _below(db, table, "", paths):
+            known[NotePath(path)] = Stamp(modified_ns, size, STALE)
     return known
 
 
-async def known(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> dict[NoteId, Known]:
-    """Look up the given notes."""
-    rows = await tx.execute_fetchall(
-        "SELECT id, revision, shape, title, kind FROM notes WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps([*ids]),),
-    )
-    return {NoteId(row[0]): Known(Revision(row[1]), row[2], row[3], row[4]) for row in rows}
+async def _below(db: Database, table: str, more: str, paths: Collection[NotePath] | None) -> list[Row]:
+    columns = f"SELECT path, modified_ns, size{more} FROM"
+    if paths is None:
+        return await db.rows(f"{columns} {table}")
+    wanted = json.dumps([*paths])
+    below = f"{columns} (SELECT value AS top FROM json_each(?1)) CROSS JOIN {table} ON"
+    return await db.rows(f"{below} path = top UNION ALL {below} path > top || '/' AND path < top || '0'", (wanted,))
+
+
+async def paths_of(db: Database, ids: Collection[NoteId]) -> set[str]:
+    """Give the paths of those of the notes that are indexed."""
+    rows = await db.rows("SELECT path FROM notes WHERE id IN (SELECT value FROM json_each(?))", (json.dumps([*ids]),))
+    return {row[0] for row in rows}
+
+
+async def failure_of(db: Database, path: NotePath) -> str | None:
+    """Say why a path could not be indexed."""
+    rows = await db.rows("SELECT reason FROM failures WHERE path = ?", (path,))
+    return str(rows[0][0]) if rows else None
 
 
 async def names(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> set[NameRow]:
@@ -198,6 +211,12 @@ async def put_pending(tx: aiosqlite.Connection, batch: Sequence[Prepared], wante
             if chunk.id in wanted
         ],
     )
+
+
+async def forget_embeddings(tx: aiosqlite.Connection) -> None:
+    """Mark every chunk as one whose embedding is not there and whose text must be prepared again."""
+    await tx.execute("DELETE FROM pending")
+    await tx.execute("UPDATE chunks SET embed_hash = x'' WHERE embed_hash IS NOT NULL")
 
 
 async def get_meta(db: Database, key: str) -> str | None:

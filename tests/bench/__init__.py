@@ -1,0 +1,1 @@
+"""Speed and memory, each figure beside its floor: `python -m tests.bench`."""

@@ -1,0 +1,221 @@
+"""The bridge as a whole: real stores over a real folder, without HTTP."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.data import FULLTEXT, INDEX
+from bridge.errors import InstallationError
+from bridge.model import OWNER, Filter, NotePath, Scope
+from bridge.runtime import Bridge
+from bridge.settings import Settings, load
+from bridge.stores.database import Database
+
+
+def settings(vault: Path, data: Path, **more: Any) -> Settings:
+    """Settings for a test: no model unless one is named."""
+    values = {"vault.path": str(vault), "data.path": str(data), "embedding.model": "none", **more}
+    return load(None, values, {})
+
+
+@asynccontextmanager
+async def serving(chosen: Settings) -> AsyncIterator[Bridge]:
+    """A bridge that follows its sources, settled."""
+    async with Bridge.open(chosen) as bridge:
+        bridge.start()
+        await until_settled(bridge)
+        yield bridge
+
+
+async def until_settled(bridge: Bridge) -> None:
+    await until(lambda: _settled(bridge))
+
+
+async def _settled(bridge: Bridge) -> bool:
+    return (await bridge.status()).settled
+
+
+async def until(holds: Callable[[], Any], timeout_s: float = 20.0) -> None:
+    """Wait until an awaited condition holds."""
+    async with asyncio.timeout(timeout_s):
+        while not await holds():
+            await asyncio.sleep(0.02)
+
+
+async def found(bridge: Bridge, query: str, **more: Any) -> list[str]:
+    return [hit.path for hit in (await bridge.search(query, **more)).hits]
+
+
+async def snapshot(db: Database) -> dict[str, Any]:
+    """Everything derived, but for what counts transactions."""
+    tables = {
+        "notes": "id, path, title, kind, revision, size, lines, language, frontmatter, headings, blocks, tasks, issues",
+        "names": "*",
+        "tags": "*",
+        "chunks": "*",
+        "links": "*",
+        "files": "path, key, size",
+        "failures": "path, reason",
+    }
+    return {table: sorted(await db.rows(f"SELECT {columns} FROM {table}"), key=repr) for table, columns in tables.items()}
+
+
+async def test_a_vault_is_searchable_and_changes_follow(vault: Path, tmp_path: Path) -> None:
+    """A note written, changed, renamed and deleted in the folder is found, or not, accordingly."""
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        (vault / "Zeppelin.md").write_text("# Airships\n\nHelium keeps the quokkabird aloft.\n")
+        await until(lambda: _finds(bridge, "quokkabird", ["Zeppelin.md"]))
+        (vault / "Zeppelin.md").write_text("# Airships\n\nHydrogen keeps the wombatfish aloft.\n")
+        await until(lambda: _finds(bridge, "wombatfish", ["Zeppelin.md"]))
+
+        assert [] == await found(bridge, "quokkabird")
+
+        (vault / "Sub").mkdir(exist_ok=True)
+        (vault / "Zeppelin.md").rename(vault / "Sub" / "Dirigible.md")
+        await until(lambda: _finds(bridge, "wombatfish", ["Sub/Dirigible.md"]))
+        (vault / "Sub" / "Dirigible.md").unlink()
+        await until(lambda: _finds(bridge, "wombatfish", []))
+        changes = [(change.change, change.path, change.old_path) for change in await bridge.recent(limit=4)]
+
+        assert [
+            ("deleted", "Sub/Dirigible.md", None),
+            ("renamed", "Sub/Dirigible.md", "Zeppelin.md"),
+            ("modified", "Zeppelin.md", None),
+            ("created", "Zeppelin.md", None),
+        ] == changes
+
+
+async def _finds(bridge: Bridge, query: str, paths: list[str]) -> bool:
+    return await found(bridge, query) == paths
+
+
+async def test_incremental_equals_rebuild(vault: Path, tmp_path: Path) -> None:
+    """After edits the derived rows are those that a fresh index of the same folder has."""
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        notes = sorted(vault.rglob("*.md"))
+        notes[0].write_text("Changed, with a [[New target]] and a #fresh/tag.\n")
+        (vault / "New target.md").write_text("---\naliases: [Brand new]\n---\nSee [[Brand new]].\n")
+        notes[1].rename(notes[1].with_name("Renamed by hand.md"))
+        notes[2].unlink()
+        await until(lambda: _finds(bridge, "path:\"Renamed by hand.md\"", ["Renamed by hand.md"]) if notes[1].parent == vault else _settled(bridge))
+        await asyncio.sleep(2.5)  # deletions wait for a quiet moment
+        await until_settled(bridge)
+        grown = await snapshot(bridge._db)  # noqa: SLF001 -- compares rows that no verb shows
+    async with serving(settings(vault, tmp_path / "fresh")) as bridge:
+        fresh = await snapshot(bridge._db)  # noqa: SLF001 -- as above
+
+    assert fresh == grown
+
+
+async def test_nothing_changed_costs_no_rows(vault: Path, tmp_path: Path) -> None:
+    """A second start, also after every file was touched, stores no note again."""
+    chosen = settings(vault, tmp_path / "data")
+    async with serving(chosen) as bridge:
+        before = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")  # noqa: SLF001 -- rows, not verbs
+    for path in vault.rglob("*.md"):
+        os.utime(path)
+    async with serving(chosen) as bridge:
+        after = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")  # noqa: SLF001 -- as above
+
+    assert before == after
+
+
+@pytest.mark.parametrize("lost", [INDEX, FULLTEXT, "both", "damaged"])
+async def test_derived_data_may_be_deleted(vault: Path, tmp_path: Path, lost: str) -> None:
+    """Any part of the index can go, or be damaged; the next start builds it again."""
+    data = tmp_path / "data"
+    async with serving(settings(vault, data)) as bridge:
+        expected = (await bridge.search("coffee", limit=50)).hits
+    for path in data.iterdir():
+        if lost in (INDEX, "both") and path.name.startswith(INDEX):
+            path.unlink()
+        elif lost in (FULLTEXT, "both") and path.name == FULLTEXT:
+            shutil.rmtree(path)
+    if lost == "damaged":
+        (data / INDEX).write_bytes(b"rubbish" * 1000)
+    async with serving(settings(vault, data)) as bridge:
+        again = (await bridge.search("coffee", limit=50)).hits
+
+    assert expected
+    assert [hit.path for hit in expected] == [hit.path for hit in again]
+
+
+async def test_one_data_folder_has_one_owner(vault: Path, tmp_path: Path) -> None:
+    """A second writer is refused with a sentence and the first goes on."""
+    chosen = settings(vault, tmp_path / "data")
+    async with serving(chosen) as bridge:
+        with pytest.raises(InstallationError, match="Another Transom"):
+            async with Bridge.open(chosen):
+                pass
+
+        assert await found(bridge, "coffee")
+
+
+async def test_a_vanished_vault_is_held(vault: Path, tmp_path: Path) -> None:
+    """An unmounted disk empties nothing: the index stays, the state says held, and it recovers."""
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        expected = await found(bridge, "coffee")
+        away = vault.with_name("away")
+        vault.rename(away)
+        await until(lambda: _files_state(bridge, "held"))
+
+        assert expected == await found(bridge, "coffee")
+
+        away.rename(vault)
+        await until(lambda: _files_state(bridge, "watching"))
+
+        assert expected == await found(bridge, "coffee")
+
+
+async def _files_state(bridge: Bridge, state: str) -> bool:
+    return (await bridge.status()).sources.files.state == state
+
+
+async def test_a_scope_acts_inside_queries_and_counts(vault: Path, tmp_path: Path) -> None:
+    """A key that may not see a folder gets full answers from the rest, and counts without it."""
+    (vault / "Private").mkdir()
+    for n in range(30):
+        (vault / "Private" / f"Secret {n}.md").write_text("coffee " * 20)
+    scope = Scope("guest", deny=("Private/",))
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        everything, visible = (await bridge.status(OWNER)).vault, (await bridge.status(scope)).vault
+        seen = await found(bridge, "coffee", limit=10, scope=scope)
+
+        assert everything.notes - 30 == visible.notes
+        assert seen
+        assert not any(path.startswith("Private") for path in seen)
+
+
+async def test_filters_narrow(vault: Path, tmp_path: Path) -> None:
+    """A path filter and a tag inside the query narrow what is ranked."""
+    (vault / "Brew").mkdir()
+    (vault / "Brew" / "One.md").write_text("coffee #method/pour-over")
+    (vault / "Two.md").write_text("coffee #method")
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        assert ["Brew/One.md"] == await found(bridge, "coffee", filter=Filter(path="Brew/**"))
+        assert {"Brew/One.md", "Two.md"} == set(await found(bridge, "coffee tag:method"))
+        assert ["Two.md"] == await found(bridge, "coffee tag:method -path:Brew")
+        assert {"Brew/One.md", "Two.md"} == set(await found(bridge, "tag:method"))
+        assert [] == await found(bridge, "")
+
+
+async def test_a_note_says_its_state(vault: Path, tmp_path: Path) -> None:
+    """Indexed, excluded, failed and absent notes are told apart, with the reason."""
+    (vault / "Skip").mkdir()
+    (vault / "Skip" / "Out.md").write_text("left out")
+    chosen = settings(vault, tmp_path / "data", **{"vault.exclude": ["Skip/"]})
+    (vault / "Here.md").write_text("here")
+    async with serving(chosen) as bridge:
+        here = await bridge.note_status(NotePath("Here.md"))
+        out = await bridge.note_status(NotePath("Skip/Out.md"))
+        absent = await bridge.note_status(NotePath("Nowhere.md"))
+
+        assert ("indexed", 1) == (here.state, here.chunks)
+        assert ("excluded", True) == (out.state, "Skip/" in (out.reason or ""))
+        assert "absent" == absent.state
