@@ -87,12 +87,14 @@ def use(call: Call, name: str) -> None:
 
 def set_model(text: str, name: str) -> str:
     """Set `embedding.model` in the text of a settings file and leave the rest as it is."""
-    line = f"model = {json.dumps(name, ensure_ascii=False)}"
-    lines = text.splitlines()
+    quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    line = f"model = {quoted}"
+    lines = text.split("\n")
     tables = [number for number, one in enumerate(lines) if re.match(r"\s*\[", one)]
     start = next((number for number in tables if re.match(r"\s*\[\s*embedding\s*\]", lines[number])), None)
     if start is None:
-        return "\n".join([*lines, *([""] if lines else []), "[embedding]", line, ""])
+        gap = "\n" if text.strip() else ""
+        return f"{text.rstrip()}{gap}{gap}[embedding]\n{line}\n"
     end = next((number for number in tables if number > start), len(lines))
     for number in range(start + 1, end):
         if re.match(r"\s*model\s*=", lines[number]):
@@ -100,7 +102,7 @@ def set_model(text: str, name: str) -> str:
             break
     else:
         lines.insert(start + 1, line)
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def _write(file: Path, name: str) -> None:
