@@ -57,6 +57,7 @@ _LINE_MARKS = re.compile(
     r"(?:\[![\w-]+\][+-]?|\[.\](?=[ \t])|\#{1,6}(?=[ \t])|[-=*_]{3,}[ \t]*$)?",
     re.MULTILINE,
 )
+_TAG_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+)?#[^\s#]+(?:[ \t]+#[^\s#]+)*[ \t]*$", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|~~|==")
 
 
@@ -131,7 +132,9 @@ def _link(target: str, anchor: str, alias: str, kind: LinkKind, line: int) -> Li
 
 
 def plain(text: str) -> str:
-    """Reduce Markdown to its words: no embeds, comments, templates, addresses or marks."""
+    """Reduce Markdown to its words: no embeds, comments, templates, addresses, marks, lines of tags."""
+    if "#" in text:
+        text = _TAG_LINE.sub("", text)
     parts = []
     last = 0
     for token, end in tokens(text):

@@ -120,7 +120,7 @@ class _Splitter:
         budget = self._room - self._meter.cost(prefix)
         if len(section.text) <= MOST_CHARS:
             words = body(section.text, section.shape)
-            if self._meter.fits(words, budget):
+            if self._meter.cost(words) <= budget:
                 text = section.text.strip("\n").rstrip()
                 first = section.first_line + section.text.index(text)
                 yield _Piece(path, first, first + text.count("\n"), text, _under(prefix, words))
@@ -132,7 +132,7 @@ class _Splitter:
     def _prefix(self, path: tuple[str, ...]) -> str:
         """The heading path in words, its end alone if it would take half of the room."""
         prefix = plain(" > ".join(path)) if path else ""
-        while len(prefix) > 1 and not self._meter.fits(prefix, self._room // 2):
+        while len(prefix) > 1 and self._meter.cost(prefix) > self._room // 2:
             prefix = prefix[len(prefix) // 4 + 1 :]
         return prefix
 
@@ -140,8 +140,10 @@ class _Splitter:
         """What a note says that has no words to embed: its title, headings and properties."""
         lines = [note.title, *(plain(heading.text) for heading in note.headings)]
         kept: list[str] = []
+        room = self._room
         for line in (*lines, *_property_words(note.frontmatter)):
-            if not self._meter.fits("\n".join([*kept, line]), self._room):
+            room -= self._meter.cost(line)
+            if room < 0:
                 break
             kept.append(line)
         return "\n".join(filter(None, kept)) or note.title[: max(self._room // 4, 1)]

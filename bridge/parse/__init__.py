@@ -31,9 +31,9 @@ def parse(path: NotePath, content: bytes) -> Note:
         if "excalidraw-plugin" in head.values:
             body = _without_drawing(body)
         scanner.links += frontmatter.links(head.source, 2)
-        if head.issue or frontmatter.speaks(head.values):
-            source = head.source.rstrip("\n")
-            scanner.sections.append(Section((), 2, source, "x" * (source.count("\n") + 1)))
+        said = frontmatter.said(head)
+        if said.strip():
+            scanner.sections.append(Section((), 2, said, "x" * (said.count("\n") + 1)))
     scanner.scan(body, first_line)
     return _note(path, scanner, issues, head)
 

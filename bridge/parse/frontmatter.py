@@ -10,8 +10,8 @@ import yaml
 from bridge.inline import plain, wikilink
 from bridge.model import Link
 
-NAME_KEYS = frozenset({"tag", "tags", "alias", "aliases", "title", "cssclass", "cssclasses"})
-"""Properties that name or dress a note; the others say something about it."""
+_NAME_KEYS = frozenset({"tag", "tags", "alias", "aliases", "title", "cssclass", "cssclasses"})
+"""Properties that name or dress a note and are searched as such; the others say something."""
 
 _END = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
@@ -178,7 +178,7 @@ def named(values: dict[str, Any], *keys: str) -> list[str]:
 def tags(values: dict[str, Any]) -> list[str]:
     """Give the tags of `tags` and `tag` in any spelling."""
     texts = named(values, "tags", "tag")
-    return [tag.strip("#") for text in texts for tag in _BLANKS.split(text)]
+    return [tag.strip("#[]'\"") for text in texts for tag in _BLANKS.split(text)]
 
 
 def aliases(values: dict[str, Any]) -> list[str]:
@@ -199,9 +199,20 @@ def links(source: str, first_line: int) -> list[Link]:
     return [link for link in found if link]
 
 
-def speaks(values: dict[str, Any]) -> bool:
-    """Whether some property beside names and dates holds words."""
-    return any(_has_words(value) for key, value in values.items() if key.lower() not in NAME_KEYS)
+def said(head: Frontmatter) -> str:
+    """Give the source without what only names the note, line for line; empty if nothing is left."""
+    if not head.issue and not any(
+        _has_words(value) for key, value in head.values.items() if key.lower() not in _NAME_KEYS
+    ):
+        return ""
+    lines = head.source.rstrip("\n").split("\n")
+    names = False
+    for at, line in enumerate(lines):
+        if line[:1].isalpha():
+            names = line.partition(":")[0].strip().lower() in _NAME_KEYS
+        if names:
+            lines[at] = ""
+    return "\n".join(lines)
 
 
 def _has_words(value: Any) -> bool:
