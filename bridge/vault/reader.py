@@ -41,14 +41,18 @@ class VaultReader:
             real = locate(self._root, path)
             if not stat.S_ISREG(os.stat(real).st_mode):
                 raise absent
-            with open(real, "rb") as file:
-                status = os.fstat(file.fileno())
-                content = file.read()
+            return read_file(real)
         except PermissionError as error:
             raise Unavailable(f"{path} is there but may not be read: {error.strerror}.", path=path) from error
         except (Refused, OSError, ValueError):
             raise absent from None
-        return FileOnDisk(content, revision_of(content), status.st_mtime_ns)
+
+
+def read_file(real: str) -> FileOnDisk:
+    """Read a file by its path on disk; raises `OSError`."""
+    with open(real, "rb") as file:
+        content = file.read()
+        return FileOnDisk(content, revision_of(content), os.fstat(file.fileno()).st_mtime_ns)
 
 
 def locate(root: Path, path: NotePath) -> str:
