@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import msgspec
 
 from bridge.api.rest.search import SearchFilter
-from bridge.cli.verbs import Answer, Report
+from bridge.cli.verbs import Answer, Report, raise_trouble
+from bridge.data import DataFolder
 from bridge.model import Mode
 from bridge.paths import note_path
 from bridge.runtime import Bridge
-from bridge.settings import Settings
+from bridge.settings import Settings, data_dir
 
 T = TypeVar("T")
 
@@ -25,20 +28,26 @@ class Local:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._runner = asyncio.Runner()
-        self._opened = Bridge.open(settings)
+        self._opened: AbstractAsyncContextManager[Bridge] | None = None
 
     def __enter__(self) -> Self:
-        self._runner.__enter__()
-        self._bridge = self._run(self._opened.__aenter__())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._run(self._opened.__aexit__(None, None, None))
+            if self._opened is not None:
+                self._run(self._opened.__aexit__(None, None, None))
         finally:
             self._runner.close()
+
+    @cached_property
+    def _bridge(self) -> Bridge:
+        opened = Bridge.open(self._settings)
+        bridge = self._run(opened.__aenter__())
+        self._opened = opened
+        return bridge
 
     def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer:
         asked = msgspec.convert(filter, SearchFilter).read()
@@ -54,9 +63,13 @@ class Local:
 
     def index(self, report: Report) -> None:
         self._run(self._reporting(self._bridge.index(), report))
+        raise_trouble(self.status())
 
     def rebuild(self, *, embeddings: bool, report: Report) -> None:
-        self._run(self._reporting(self._rebuild(embeddings), report))
+        folder = DataFolder.hold(data_dir(self._settings))
+        folder.remove_derived(embeddings=embeddings)
+        folder.release()
+        self.index(report)
 
     def keys(self) -> Answer:
         return {"keys": self._answer(self._bridge.keys.list())}
@@ -72,10 +85,6 @@ class Local:
         """Look at the vault first: nobody watched it since the last command."""
         await self._bridge.refresh()
         return await verb
-
-    async def _rebuild(self, embeddings: bool) -> None:
-        await self._bridge.rebuild(embeddings=embeddings)
-        await self._bridge.index()
 
     async def _reporting(self, work: Coroutine[Any, Any, None], report: Report) -> None:
         task = asyncio.ensure_future(work)

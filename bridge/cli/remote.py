@@ -11,14 +11,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+from bridge.cli.verbs import Answer, Report, raise_trouble
 from bridge.errors import InvalidRequest, NotFound, TransomError, Unavailable
 from bridge.model import Mode
-
-if TYPE_CHECKING:
-    from bridge.cli.verbs import Answer, Report
 
 TIMEOUT_S = 60.0
 REPORT_S = 0.5
@@ -59,37 +57,37 @@ class Remote:
             return False
         return True
 
-    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> "Answer":
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer:
         body = {"query": query, "limit": limit, "mode": mode, "filter": filter}
         return self._ask("POST", "/v1/search", body)
 
-    def related(self, path: str, *, limit: int) -> "Answer":
+    def related(self, path: str, *, limit: int) -> Answer:
         return self._ask("POST", "/v1/related", {"path": path, "limit": limit})
 
-    def status(self, path: str | None = None) -> "Answer":
+    def status(self, path: str | None = None) -> Answer:
         return self._ask("GET", "/v1/status" if path is None else f"/v1/status?{urlencode({'path': path})}")
 
-    def index(self, report: "Report") -> None:
+    def index(self, report: Report) -> None:
         """Wait until the bridge, which follows the vault by itself, has caught up."""
         while True:
             status = self.status()
             report(status)
             if status["settled"]:
                 return
-            _raise_trouble(status)
+            raise_trouble(status)
             time.sleep(REPORT_S)
 
-    def rebuild(self, *, embeddings: bool, report: "Report") -> None:
+    def rebuild(self, *, embeddings: bool, report: Report) -> None:
         self._ask("POST", "/v1/rebuild", {"embeddings": embeddings})
         self.index(report)
 
-    def keys(self) -> "Answer":
+    def keys(self) -> Answer:
         return self._ask("GET", "/v1/keys")
 
-    def create_key(self, key: Mapping[str, Any]) -> "Answer":
+    def create_key(self, key: Mapping[str, Any]) -> Answer:
         return self._ask("POST", "/v1/keys", key)
 
-    def revoke_key(self, name: str) -> "Answer":
+    def revoke_key(self, name: str) -> Answer:
         return self._ask("DELETE", f"/v1/keys/{quote(name, safe='')}")
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
@@ -120,15 +118,6 @@ def _unpack(status: int, content: bytes, url: str) -> Any:
     if not isinstance(error, dict):
         raise Unavailable(f"{url} answered {status} with something that no bridge says.")
     raise _ERRORS.get(status, TransomError)(error["message"], key=error["key"], **error["fields"])
-
-
-def _raise_trouble(status: "Answer") -> None:
-    """Raise what keeps a bridge from ever settling."""
-    embedding, files = status["embedding"], status["sources"]["files"]
-    if embedding["state"] in ("failed", "endpoint_down"):
-        raise Unavailable(f"Search by words is up to date; embedding waits. {embedding['reason']}")
-    if files["state"] == "held":
-        raise Unavailable(f"The index was left as it is. {files['reason']}")
 
 
 def _trust(certificate: Path | None) -> ssl.SSLContext:

@@ -20,7 +20,8 @@ def show(call: Call) -> None:
     """Print the first key, which may do everything; it is made if there is none yet."""
     found = token(call)
     if not found:
-        with verbs(call):
+        with verbs(call) as bridge:
+            bridge.keys()
             found = token(call)
     call.show({"name": "owner", "token": found}, _print_token)
 

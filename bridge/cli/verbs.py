@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from bridge.cli.call import Call
-from bridge.cli.remote import Remote
 from bridge.data import running_bridge
+from bridge.errors import Unavailable
 from bridge.model import Mode
 
 Answer: TypeAlias = Any
@@ -43,6 +43,8 @@ class Verbs(Protocol):
 
 def verbs(call: Call) -> Verbs:
     """Take the bridge that runs on the data folder, else one of our own; use it in a `with`."""
+    from bridge.cli.remote import Remote
+
     running = running_bridge(call.data)
     if running is not None:
         remote = Remote(str(running["url"]), token(call), call.settings.server.tls_cert)
@@ -59,3 +61,12 @@ def token(call: Call) -> str:
         return (call.data / "token").read_text("ascii").strip()
     except FileNotFoundError:
         return ""
+
+
+def raise_trouble(status: Answer) -> None:
+    """Raise what keeps a bridge of this status from catching up."""
+    embedding, files = status["embedding"], status["sources"]["files"]
+    if files["state"] == "held":
+        raise Unavailable(f"The index was left as it is. {files['reason']}")
+    if embedding["state"] in ("failed", "endpoint_down"):
+        raise Unavailable(f"Search by words is up to date, embedding waits. {embedding['reason']}")

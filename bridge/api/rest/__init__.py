@@ -1,6 +1,6 @@
 """Every verb of the API, in the order in which the reference lists them."""
 
-from bridge.api.rest import events, keys, notes, search, status
+from bridge.api.rest import events, keys, notes, rebuild, search, status
 from bridge.api.verbs import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -26,4 +26,5 @@ VERBS: tuple[Verb, ...] = (
     keys.keys,
     keys.create_key,
     keys.revoke_key,
+    rebuild.rebuild,
 )
