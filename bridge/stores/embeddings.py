@@ -1,129 +1,180 @@
-"""Embeddings of chunks: sqlite-vec's table is the store, two indexes in memory answer from it.
-
-One index holds every chunk, the other the mean of each note's chunks.
-"""
+"""The embeddings of one model: stored by sqlite-vec, searched in memory, by chunk and by note."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+import sqlite3
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 import aiosqlite
 import numpy as np
-from numpy.typing import NDArray
 
 from bridge.model import ChunkId, NoteId
+from bridge.offloop import assert_off_loop
+from bridge.stores import sqlite
 from bridge.stores.database import Database
-from bridge.stores.vectors import Near, Vector, VectorIndex
+from bridge.stores.vectors import Ids, Vector, VectorIndex, Vectors
 
-_BATCH = 4000
+_NOTES_A_TIME = 2000
 
-Floats: TypeAlias = NDArray[np.float32]
+Added = tuple[ChunkId, NoteId, Vector]
+
+
+class VectorHit(NamedTuple):
+    """A note's nearest chunk to a query."""
+
+    chunk_id: ChunkId
+    note_id: NoteId
+    cosine: float
 
 
 class Embeddings:
-    """Writing happens inside a writer's transaction; `refresh` follows its commit."""
+    """The vector table of `index.sqlite`, and the indexes that are derived from it.
+
+    The table is written inside a writer's transaction; after it `refresh` brings the indexes
+    up. Until `load` there is nothing to find. What is not `async` blocks and wants a thread.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.chunks: VectorIndex | None = None
-        self.notes: VectorIndex | None = None
+        self._lock = threading.Lock()
+        self._chunks: VectorIndex | None = None
+        self._notes: VectorIndex | None = None
         self.generation = 0
-        """Grows with every change of what is stored."""
+        """Grows with every change of what can be found."""
 
     def __len__(self) -> int:
-        return len(self.chunks) if self.chunks else 0
+        return len(self._chunks) if self._chunks else 0
+
+    # --- the table, inside a writer's transaction ----------------------------------------
 
     async def create(self, tx: aiosqlite.Connection, dimensions: int) -> None:
-        """Make an empty table for vectors of a new model."""
+        """Begin an empty table for vectors of so many dimensions."""
         await self.discard(tx)
         await tx.execute(
             "CREATE VIRTUAL TABLE vectors USING vec0("
-            f"chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}] distance_metric=cosine)"
+            f"chunk_id INTEGER PRIMARY KEY, embedding float[{dimensions}] distance_metric=cosine)"
         )
 
     async def discard(self, tx: aiosqlite.Connection) -> None:
         """Drop the table with all vectors."""
-        await tx.execute("DROP TABLE IF EXISTS vectors")
-        self.chunks = self.notes = None
+        self._chunks = self._notes = None
         self.generation += 1
+        await tx.execute("DROP TABLE IF EXISTS vectors")
 
     async def put(self, tx: aiosqlite.Connection, vectors: Mapping[ChunkId, Vector]) -> None:
         """Store vectors of chunks that have none."""
-        await tx.executemany(
-            "INSERT INTO vectors (chunk_id, embedding) VALUES (?, ?)",
-            [(id_, vector.astype(np.float32).tobytes()) for id_, vector in vectors.items()],
-        )
+        rows = [(id_, vector.astype(np.float32).tobytes()) for id_, vector in vectors.items()]
+        await tx.executemany("INSERT INTO vectors VALUES (?, ?)", rows)
 
-    async def drop(self, tx: aiosqlite.Connection, ids: Iterable[ChunkId]) -> None:
-        """Delete the vectors of chunks, as far as they have any."""
+    async def drop(self, tx: aiosqlite.Connection, ids: Collection[ChunkId]) -> None:
+        """Delete the vectors of these chunks; those without one are ignored."""
         await tx.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(id_,) for id_ in ids])
 
+    # --- the indexes ---------------------------------------------------------------------
+
     async def load(self, db: Database, dimensions: int) -> None:
-        """Fill the indexes from the table."""
-        self._folder.mkdir(exist_ok=True)
+        """Read the whole table into fresh indexes."""
+        await asyncio.to_thread(self._load, db.path, dimensions)
+
+    def _load(self, path: Path, dimensions: int) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
         chunks, notes = VectorIndex(dimensions, self._folder), VectorIndex(dimensions, self._folder)
-        owners: set[int] = set()
-        async for ids, owners_, vectors in _stored(db, dimensions):
-            await asyncio.to_thread(chunks.upsert, ids, owners_, vectors)
-            owners.update(owners_)
-        self.chunks, self.notes = chunks, notes
-        await asyncio.to_thread(self._average, owners)
-        self.generation += 1
+        with self._lock, closing(sqlite.connect(path, vectors=True)) as connection:
+            connection.execute("BEGIN")
+            pairs = connection.execute("SELECT id, note_id FROM chunks ORDER BY id")
+            known, owners = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2).T
+            for ids, vectors in _stored(connection, dimensions):
+                at = np.searchsorted(known, ids)
+                chunks.upsert(ids, owners[at], vectors)
+            self._chunks, self._notes = chunks, notes
+            self._average(np.unique(owners).tolist())
+            self.generation += 1
 
-    def refresh(self, gone: Collection[ChunkId], added: Sequence[tuple[ChunkId, NoteId, Vector]]) -> None:
-        """Bring the indexes up to what a transaction stored; blocks."""
-        if self.chunks is None or not (gone or added):
-            return
-        touched = self.chunks.owners_of(gone) | {owner for _, owner, _ in added}
-        self.chunks.remove(gone)
-        if added:
-            ids, owners, vectors = zip(*added, strict=True)
-            self.chunks.upsert(ids, owners, np.stack(vectors))
-        self._average(touched)
-        self.generation += 1
+    def refresh(self, gone: Collection[ChunkId], added: Sequence[Added]) -> None:
+        """Follow a transaction: take out the chunks that are gone, put in the vectors added."""
+        assert_off_loop()
+        with self._lock:
+            if self._chunks is None or not (gone or added):
+                return
+            owners = self._chunks.owners_of(gone) | {owner for _, owner, _ in added}
+            self._chunks.remove(gone)
+            if added:
+                ids, of, vectors = zip(*added, strict=True)
+                self._chunks.upsert(ids, of, np.stack(vectors))
+            self._average(owners)
+            self.generation += 1
 
-    def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None) -> list[Near]:
-        """Find the best chunk of each of the `k` nearest notes, among `notes` if given; blocks."""
-        if self.chunks is None:
-            return []
+    def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None = None) -> list[VectorHit]:
+        """Rank the `k` nearest notes, among `notes` if given, each by its nearest chunk."""
+        chunks = self._chunks
+        best: dict[int, VectorHit] = {}
         wanted = 2 * k
-        while True:
-            found = self.chunks.search(query, wanted, notes)
-            best: dict[int, Near] = {}
+        while chunks:
+            found = chunks.search(query, wanted, notes)
             for near in found:
-                best.setdefault(near.owner, near)
+                best.setdefault(near.owner, VectorHit(ChunkId(near.id), NoteId(near.owner), near.cosine))
             if len(best) >= k or len(found) < wanted:
-                return [*best.values()][:k]
+                break
             wanted *= 4
+        return [*best.values()][:k]
 
-    def count(self, notes: frozenset[NoteId] | None) -> int:
-        """Count the embedded chunks of `notes`, or of all; blocks."""
-        return self.chunks.count(notes) if self.chunks else 0
+    def near_notes(
+        self, query: Vector, k: int, notes: frozenset[NoteId] | None = None
+    ) -> dict[NoteId, float]:
+        """Give the cosine of the `k` notes whose mean vectors are nearest, nearest first."""
+        found = self._notes.search(query, k, notes) if self._notes else []
+        return {NoteId(near.id): near.cosine for near in found}
+
+    def means(self, notes: Collection[NoteId]) -> dict[NoteId, Vector]:
+        """Give the mean vectors of those of the notes that have one."""
+        if self._notes is None:
+            return {}
+        ids, _, vectors = self._notes.of(notes)
+        return {NoteId(id_): vector for id_, vector in zip(ids.tolist(), vectors, strict=True)}
+
+    def of(self, notes: Collection[NoteId]) -> tuple[Ids, Ids, Vectors]:
+        """Give the chunk ids, note ids and vectors of these notes."""
+        if self._chunks is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32)
+        return self._chunks.of(notes)
+
+    def count(self, notes: frozenset[NoteId] | None = None) -> int:
+        """Count the chunks that have a vector, among `notes` if given."""
+        return self._chunks.count(notes) if self._chunks else 0
 
     def _average(self, notes: Collection[int]) -> None:
-        """Bring the means of these notes up to date; those without vectors go."""
-        assert self.chunks is not None
-        assert self.notes is not None
-        _, owners, vectors = self.chunks.of(notes)
-        self.notes.remove(set(notes) - set(owners.tolist()))
-        if not len(owners):
-            return
-        ids, places = np.unique(owners, return_inverse=True)
-        means = np.zeros((len(ids), vectors.shape[1]), np.float32)
-        np.add.at(means, places, vectors)
-        means /= np.linalg.norm(means, axis=1, keepdims=True)
-        self.notes.upsert(ids.tolist(), ids.tolist(), means)
+        """Bring the mean vectors of these notes up to their chunks'."""
+        assert self._chunks is not None
+        assert self._notes is not None
+        waiting = iter(notes)
+        while some := [*islice(waiting, _NOTES_A_TIME)]:
+            _, owners, vectors = self._chunks.of(some)
+            order = np.argsort(owners, kind="stable")
+            present, first = np.unique(owners[order], return_index=True)
+            self._notes.remove(set(some).difference(present.tolist()))
+            if len(present):
+                means = np.add.reduceat(vectors[order], first, axis=0)
+                means /= np.linalg.norm(means, axis=1, keepdims=True)
+                self._notes.upsert(present, present, means)
 
 
-async def _stored(db: Database, dimensions: int) -> AsyncIterator[tuple[list[int], list[int], Floats]]:
-    """Read ids, owners and vectors in parts: one pass, since sqlite-vec is slow at single rows."""
-    async with db.read() as conn:
-        owners: dict[int, int] = dict(
-            await conn.execute_fetchall("SELECT id, note_id FROM chunks WHERE embed_hash IS NOT NULL")  # type: ignore[arg-type] -- pairs
+def _stored(connection: sqlite3.Connection, dimensions: int) -> Iterator[tuple[Ids, Vectors]]:
+    """Read the table in blocks from where sqlite-vec keeps it: 30 times faster than row by row.
+
+    The layout is that of sqlite-vec's ARCHITECTURE.md: per block a bitmap of the places in
+    use, their ids and their vectors, one after another.
+    """
+    blocks = connection.execute(
+        "SELECT size, validity, rowids, vectors FROM vectors_chunks "
+        "JOIN vectors_vector_chunks00 blocks ON blocks.rowid = chunk_id"
+    )
+    for size, validity, rowids, vectors in blocks:
+        used = np.unpackbits(np.frombuffer(validity, np.uint8), count=size, bitorder="little").astype(bool)
+        yield (
+            np.frombuffer(rowids, "<i8")[used],
+            np.frombuffer(vectors, "<f4").reshape(size, dimensions)[used],
         )
-        async with conn.execute("SELECT chunk_id, embedding FROM vectors") as cursor:
-            while rows := await cursor.fetchmany(_BATCH):
-                rows = [row for row in rows if row[0] in owners]
-                vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, dimensions)
-                yield [row[0] for row in rows], [owners[row[0]] for row in rows], vectors
