@@ -1,0 +1,1 @@
+"""From changes of files to rows, embeddings and a full-text index that agree."""
