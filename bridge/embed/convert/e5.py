@@ -8,6 +8,7 @@ byte by byte; quantising them again would make the file larger and the vectors w
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import gguf
@@ -21,7 +22,7 @@ SOURCE = "e5-small-q4.bin"
 
 _MAGIC = b"E5S1"
 _PIECES_AT = 72
-_Q4_0_COLUMNS, _Q4_0_BYTES = 32, 18
+_KIND_Q4_0, _Q4_0_COLUMNS, _Q4_0_BYTES = 1, 32, 18
 _CONTROL_PIECES = ("<s>", "<pad>", "</s>", "<mask>")
 _PARTS = {
     "q": "attn_q",
@@ -63,10 +64,19 @@ class _Tokenizer:
     """Where in the file the tensors' directory begins."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    name: str
+    quantised: bool
+    """Q4_0 blocks; float32 otherwise."""
+    n: int
+    data: NDArray[np.uint8]
+
+
 def convert(folder: Path, target: Path) -> None:
     """Write the model in `folder` to `target` as GGUF; the same bytes each time."""
-    data = np.memmap(folder / SOURCE, dtype=np.uint8, mode="r")
-    if bytes(data[:4]) != _MAGIC:
+    data = (folder / SOURCE).read_bytes()
+    if not data.startswith(_MAGIC):
         raise InstallationError(f"{SOURCE} is not the weights file that Transom knows; nothing was written.")
     shape = _Shape(*struct.unpack_from("<7i", data, 8))
     tokenizer = _read_tokenizer(data)
@@ -75,22 +85,22 @@ def convert(folder: Path, target: Path) -> None:
     writer.add_name("multilingual-e5-small")
     _add_network(writer, shape, float(struct.unpack_from("<f", data, 36)[0]))
     _add_tokenizer(writer, tokenizer, shape)
-    for name, kind, n, raw in _tensors(data, tokenizer.end):
-        _add_tensor(writer, name, kind, n, raw, shape)
+    for tensor in _tensors(data, tokenizer.end):
+        _add_tensor(writer, tensor, shape)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _read_tokenizer(data: NDArray[np.uint8]) -> _Tokenizer:
+def _read_tokenizer(data: bytes) -> _Tokenizer:
     (n,) = struct.unpack_from("<i", data, 44)
     (text_bytes,) = struct.unpack_from("<Q", data, 64)
     offsets = np.frombuffer(data, "<u4", n + 1, _PIECES_AT)
     scores = np.frombuffer(data, "<f4", n, _PIECES_AT + 4 * (n + 1))
     at = _PIECES_AT + 4 * (n + 1) + 4 * n
-    text = bytes(data[at : at + text_bytes])
-    pieces = [text[start:stop].decode() for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+    text = data[at : at + text_bytes]
+    pieces = [text[start:stop].decode() for start, stop in pairwise(offsets)]
 
     at += text_bytes
     entries, table_bytes = struct.unpack_from("<ii", data, at)
@@ -145,6 +155,7 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: _Tokenizer, shape: _Shape
 
 def _character_map(normalised: dict[str, str]) -> bytes:
     """Compile the map of characters: sequences as NFKC has them, single code points as the model does."""
+    sentencepiece.set_min_log_level(2)
     nfkc = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc").Decompile()
     rules = [(source, to) for source, to in nfkc if len(source) > 1] + list(normalised.items())
     spec = sentencepiece.SentencePieceNormalizer(norm_map=rules).serialized_normalizer_spec()
@@ -166,30 +177,29 @@ def _protobuf_fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         at += size
 
 
-def _tensors(data: NDArray[np.uint8], at: int) -> Iterator[tuple[str, int, int, NDArray[np.uint8]]]:
-    """Yield name, type (0 F32, 1 Q4_0), number of weights and bytes of each tensor."""
+def _tensors(data: bytes, at: int) -> Iterator[_Tensor]:
+    """Read the directory of tensors that begins at `at`."""
     (count,) = struct.unpack_from("<i", data, at)
     at += 4
     for _ in range(count):
         (name_bytes,) = struct.unpack_from("<H", data, at)
-        name = bytes(data[at + 2 : at + 2 + name_bytes]).decode()
+        name = data[at + 2 : at + 2 + name_bytes].decode()
         at += 2 + name_bytes
         kind, n, offset, size = struct.unpack_from("<BIQQ", data, at)
-        at += 21
-        yield name, kind, n, data[offset : offset + size]
+        at += struct.calcsize("<BIQQ")
+        yield _Tensor(name, kind == _KIND_Q4_0, n, np.frombuffer(data, np.uint8, size, offset))
 
 
-def _add_tensor(
-    writer: gguf.GGUFWriter, name: str, kind: int, n: int, raw: NDArray[np.uint8], shape: _Shape
-) -> None:
-    columns = shape.feed_forward if name.endswith(".fo.w") else shape.width
-    if kind == 1:
-        blocks = raw.reshape(n // columns, columns // _Q4_0_COLUMNS * _Q4_0_BYTES)
-        writer.add_tensor(_gguf_name(name), blocks, raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+def _add_tensor(writer: gguf.GGUFWriter, tensor: _Tensor, shape: _Shape) -> None:
+    name = _gguf_name(tensor.name)
+    columns = shape.feed_forward if tensor.name.endswith(".fo.w") else shape.width
+    if tensor.quantised:
+        blocks = tensor.data.reshape(tensor.n // columns, columns // _Q4_0_COLUMNS * _Q4_0_BYTES)
+        writer.add_tensor(name, blocks, raw_dtype=gguf.GGMLQuantizationType.Q4_0)
     else:
-        weights = raw.view("<f4")
-        table = name in ("emb.pos", "emb.type")
-        writer.add_tensor(_gguf_name(name), weights.reshape(-1, columns) if table else weights)
+        weights = tensor.data.view("<f4")
+        is_table = tensor.name in ("emb.pos", "emb.type")
+        writer.add_tensor(name, weights.reshape(-1, columns) if is_table else weights)
 
 
 def _gguf_name(name: str) -> str:
