@@ -16,4 +16,4 @@ def command(call: Call) -> None:
     with verbs(call) as bridge:
         with closing(show.Progress()) as progress:
             bridge.index(progress)
-        call.show(bridge.status(), show.status)
+        call.show(bridge.status(), lambda answer: show.status(answer, bridge.url))

@@ -1,6 +1,7 @@
 """The verbs of a bridge opened for one command, when none runs on the data folder."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
+from bridge import log
 from bridge.api.rest.search import SearchFilter
 from bridge.cli.verbs import Answer, Report, raise_trouble
 from bridge.data import DataFolder
@@ -25,7 +27,10 @@ REPORT_S = 0.5
 class Local:
     """A bridge of this process, on an event loop that turns only while a verb works."""
 
+    url = None
+
     def __init__(self, settings: Settings) -> None:
+        log.configure(level=logging.ERROR)
         self._settings = settings
         self._runner = asyncio.Runner()
         self._opened: AbstractAsyncContextManager[Bridge] | None = None
@@ -51,10 +56,13 @@ class Local:
 
     def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer:
         asked = msgspec.convert(filter, SearchFilter).read()
-        return self._answer(self._current(self._bridge.search(query, limit=limit, mode=mode, filter=asked)))
+        self._look()
+        return self._answer(self._bridge.search(query, limit=limit, mode=mode, filter=asked))
 
     def related(self, path: str, *, limit: int) -> Answer:
-        return self._answer(self._current(self._bridge.related(path=note_path(path), limit=limit)))
+        asked = note_path(path)
+        self._look()
+        return self._answer(self._bridge.related(path=asked, limit=limit))
 
     def status(self, path: str | None = None) -> Answer:
         return self._answer(
@@ -81,10 +89,9 @@ class Local:
         self._run(self._bridge.keys.revoke(name))
         return {"name": name}
 
-    async def _current(self, verb: Coroutine[Any, Any, T]) -> T:
+    def _look(self) -> None:
         """Look at the vault first: nobody watched it since the last command."""
-        await self._bridge.refresh()
-        return await verb
+        self._run(self._bridge.refresh())
 
     async def _reporting(self, work: Coroutine[Any, Any, None], report: Report) -> None:
         task = asyncio.ensure_future(work)

@@ -22,4 +22,4 @@ def command(call: Call, embeddings: bool) -> None:
     with verbs(call) as bridge:
         with closing(show.Progress()) as progress:
             bridge.rebuild(embeddings=embeddings, report=progress)
-        call.show(bridge.status(), show.status)
+        call.show(bridge.status(), lambda answer: show.status(answer, bridge.url))

@@ -30,7 +30,7 @@ class Remote:
     def __init__(self, url: str, token: str, certificate: Path | None = None) -> None:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        self._url = url
+        self.url = url
         self._token = token
         self._connection: http.client.HTTPConnection
         if parts.scheme == "https":
@@ -101,10 +101,10 @@ class Remote:
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise Unavailable(
-                f"The bridge at {self._url} did not answer ({error}); nothing was changed. "
+                f"The bridge at {self.url} did not answer ({error}); nothing was changed. "
                 "Look at its log, or stop it and call the command again."
             ) from error
-        return _unpack(response.status, content, self._url)
+        return _unpack(response.status, content, self.url)
 
 
 def _unpack(status: int, content: bytes, url: str) -> Any:

@@ -56,24 +56,31 @@ def related(answer: Answer) -> None:
     _coverage(answer["coverage"])
 
 
-def status(answer: Answer) -> None:
-    """Print counts, coverage, queues and sources."""
+def status(answer: Answer, url: str | None) -> None:
+    """Print counts, coverage and queues, and of a running bridge how its sources are."""
     vault, embedding, sources = answer["vault"], answer["embedding"], answer["sources"]
     counts = ", ".join(
         f"{vault[name]:,} {name}" for name in ("notes", "canvases", "transcripts", "chunks", "links")
     )
-    files, livesync = sources["files"], sources["livesync"]
-    rows = [
-        ("vault", counts),
-        ("embedding", f"{embedding['model']}: {_and_why(embedding)}"),
-        ("embedded", f"{embedding['embedded']:,} chunks, {embedding['pending']:,} waiting"),
-        ("coverage", "-" if answer["coverage"] is None else f"{answer['coverage']:.1%}"),
-        ("files", _and_why(files)),
-        ("livesync", _and_why(livesync)),
-        ("devices", ", ".join(device["name"] for device in sources["plugin"]["devices"]) or "-"),
-        ("settled", "yes" if answer["settled"] else "no"),
-    ]
-    _table(rows)
+    _table(
+        [
+            ("bridge", url or "not running; this is what is stored"),
+            ("vault", counts),
+            ("embedding", f"{embedding['model']}: {_and_why(embedding)}" if url else embedding["model"]),
+            ("embedded", f"{embedding['embedded']:,} chunks, {embedding['pending']:,} waiting"),
+            ("coverage", "-" if answer["coverage"] is None else f"{answer['coverage']:.1%}"),
+        ]
+    )
+    if url:
+        devices = ", ".join(device["name"] for device in sources["plugin"]["devices"])
+        _table(
+            [
+                ("files", _and_why(sources["files"])),
+                ("livesync", _and_why(sources["livesync"])),
+                ("devices", devices or "-"),
+                ("settled", "yes" if answer["settled"] else "no"),
+            ]
+        )
 
 
 def note_status(answer: Answer) -> None:

@@ -14,6 +14,6 @@ def command(call: Call, path: str | None) -> None:
     """Show counts, coverage, queues and sources; for one note its state and why."""
     with verbs(call) as bridge:
         if path is None:
-            call.show(bridge.status(), show.status)
+            call.show(bridge.status(), lambda answer: show.status(answer, bridge.url))
         else:
             call.show(bridge.status(call.in_vault(path)), show.note_status)

@@ -16,6 +16,10 @@ Report: TypeAlias = Callable[[Answer], None]
 class Verbs(Protocol):
     """What a bridge can do for a command; answers are the JSON of the REST API."""
 
+    @property
+    def url(self) -> str | None:
+        """Where the bridge runs; None for one that was opened for the command."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
