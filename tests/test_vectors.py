@@ -29,7 +29,7 @@ def crowded(count: int, dimensions: int, seed: int) -> Vectors:
 
 
 def exact(vectors: Vectors, query: Vector, k: int) -> list[int]:
-    return np.argsort(-(vectors @ query), kind="stable")[:k].tolist()
+    return [int(place) for place in np.argsort(-(vectors @ query), kind="stable")[:k]]
 
 
 @pytest.mark.parametrize("dimensions", [384, 100])

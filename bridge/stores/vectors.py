@@ -159,7 +159,8 @@ class VectorIndex:
         bits = self._vectors[rows].view(np.int16).astype(np.int32)
         bits <<= 13
         bits &= ~0x70000000
-        return bits.view(np.float32) * np.float32(2.0**112)
+        floats: Vectors = bits.view(np.float32) * np.float32(2.0**112)
+        return floats
 
     def _reserve(self, count: int) -> None:
         if count <= len(self._ids):
