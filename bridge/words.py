@@ -9,21 +9,31 @@ One analysis serves the index, the queries and the highlights, so that they agre
   (decision record 0004 has the measurements);
 - Vietnamese, whose words are several syllables written apart, adds pairs of syllables, since
   folding its tones makes single ones too alike;
-- odd tokens (`ERR_1042`, `v0.14.12`, `C++`, paths, dates) also become one term as typed.
+- odd tokens (`ERR_1042`, `v0.14.12`, `C++`, paths, dates) add one term as typed to those of
+  their words.
 """
 
 import itertools
+import operator
 import re
 import threading
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import Stemmer
 
 from bridge.language import language_of, script_of
 
-__all__ = ["exact_terms", "highlights", "language_of", "literal", "query_terms", "terms"]
+__all__ = [
+    "exact_terms",
+    "highlights",
+    "language_of",
+    "literal",
+    "query_terms",
+    "terms",
+    "terms_and_literal",
+]
 
 _NO_BLANKS: Final = (
     "\u0e01-\u0e3e\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17e0-\u17e9"
@@ -37,12 +47,19 @@ _MARKS: Final = (
 )
 """What belongs to a word though it is no letter: combining marks, vowel signs, joiners."""
 _LETTER: Final = rf"[^\W_{_NO_BLANKS}]"
-_WORD: Final = re.compile(f"[{_NO_BLANKS}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
+_PLAIN: Final = f"{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*"
+_SIGNS: Final = r"[._\-/+#@:\\]"
+_WORD: Final = re.compile(f"[{_NO_BLANKS}]+|{_PLAIN}")
+_ODD: Final = r"{plain}(?:" + _SIGNS + r"{{1,3}}{plain})*(?:\+\+|[+#](?![\w+#]))?"
+_TOKEN: Final = re.compile(f"{_ODD.format(plain=_PLAIN)}|[{_NO_BLANKS}]+")
+"""A word, an odd token (words joined by signs, `C++`, `C#`) or a run without blanks."""
+_ASCII_TOKEN: Final = re.compile(_ODD.format(plain="[A-Za-z0-9]+"))
 _RUN: Final = re.compile(f"[{_NO_BLANKS}]")
-_SYLLABIC: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ODD: Final = re.compile(rf"{_LETTER}+(?:[._\-/+#@:\\]{{1,3}}{_LETTER}+)*(?:\+\+|[+#](?!\w))?")
-_ODD_SIGN: Final = re.compile(r"[._\-/+#@:\\]")
+_SIGN: Final = re.compile(_SIGNS)
+_VERSION: Final = re.compile(r"v\d+\.")
+_PARTED: Final = re.compile(r"[/@:\\]+")
 _LONGEST: Final = 64
+"""Words beyond are encoded data, tokens beyond are addresses: neither is searched for whole."""
 
 _FALLING_AWAY: Final = re.compile(
     "(?<!и)\u0306|[\u0300-\u0305\u0307-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
@@ -81,36 +98,47 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(_ALIKE)
 
 
-class _WordCache(dict[str, str]):
-    """What each word met becomes, so that it is analysed once; emptied when it grows too large."""
+class _Cache(dict[str, str]):
+    """What each token met becomes, so that it is analysed once; emptied when it grows too large.
+
+    Of itself it gives words as they stand, folded, and the characters of runs.
+    """
 
     _MOST = 40_000
+    _LONGEST_RUN = 6
 
-    def __missing__(self, word: str) -> str:
-        if _RUN.match(word):
-            return self.run(word)
-        if len(word) > _LONGEST:
-            return ""
-        if len(self) >= self._MOST:
-            self.clear()
-        self[word] = term = self.word(word)
-        return term
+    def __missing__(self, token: str) -> str:
+        if _RUN.match(token):
+            made, kept = self.run(unicodedata.normalize("NFKC", token)), len(token) <= self._LONGEST_RUN
+        else:
+            made, kept = " ".join(self.words(token)), len(token) <= _LONGEST
+        if kept:
+            if len(self) >= self._MOST:
+                self.clear()
+            self[token] = made
+        return made
+
+    def words(self, token: str) -> list[str]:
+        return [self.word(word) for word in _WORD.findall(token) if len(word) <= _LONGEST]
 
     def word(self, word: str) -> str:
         return fold(word)
 
     def run(self, run: str) -> str:
-        return " ".join(_width_folded(run))
+        return " ".join(run)
 
 
-class _Terms(_WordCache):
-    """Search terms: the folded stem of a word in one language, the n-grams of a run."""
+class _Terms(_Cache):
+    """Search terms: the folded stem of a word in one language, odd tokens as typed, n-grams of a run."""
 
     def __init__(self, language: str) -> None:
         latin = None if language in _UNSTEMMED else _LATIN_STEMMERS.get(language, "english")
         names = _OTHER_STEMMERS | ({"Latin": latin} if latin else {})
         self._stemmers = {script: Stemmer.Stemmer(name, 0) for script, name in names.items()}
         self._one_at_a_time = threading.Lock()  # a Snowball stemmer keeps its word in itself
+
+    def words(self, token: str) -> list[str]:
+        return super().words(token) + _exact(token)
 
     def word(self, word: str) -> str:
         stemmer = self._stemmers.get(script_of(word[0]))
@@ -121,7 +149,7 @@ class _Terms(_WordCache):
         return fold(stem)
 
     def run(self, run: str) -> str:
-        return " ".join(gram for size in _gram_sizes(run) for gram in _grams(run, size))
+        return " ".join([" ".join(_grams(run, size)) for size in _gram_sizes(run)])
 
 
 class _PerLanguage(dict[str, _Terms]):
@@ -130,30 +158,41 @@ class _PerLanguage(dict[str, _Terms]):
         return made
 
 
-_LITERALS: Final = _WordCache()
+_LITERAL: Final = _Cache()
 _TERMS: Final = _PerLanguage()
+
+
+def _tokens(text: str) -> list[str]:
+    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
 
 
 def terms(text: str, language: str) -> str:
     """Make the blank-separated search terms of a text in its language."""
-    made = " ".join(map(_TERMS[language].__getitem__, _WORD.findall(text)))
-    return f"{made} {' '.join(_pairs(text))}" if language == "vi" else made
+    return terms_and_literal(text, language)[0]
 
 
 def literal(text: str) -> str:
     """Make the words of a text as they stand, folded only: what a quoted phrase is matched with."""
-    return " ".join(map(_LITERALS.__getitem__, _WORD.findall(text)))
+    return " ".join(map(_LITERAL.__getitem__, _tokens(text)))
+
+
+def terms_and_literal(text: str, language: str) -> tuple[str, str]:
+    """Make both of a text in one pass."""
+    tokens = _tokens(text)
+    made = " ".join(map(_TERMS[language].__getitem__, tokens))
+    as_it_stands = " ".join(map(_LITERAL.__getitem__, tokens))
+    if language == "vi":
+        made = " ".join([made, *_pairs(as_it_stands)])
+    return made, as_it_stands
 
 
 def exact_terms(text: str) -> str:
-    """Make the terms of a text's odd tokens, as typed but for case, with their odd parts.
+    """Make the terms of a text's odd tokens alone, as typed but for case, with their odd parts.
 
-    `src/main.rs` gives `src/main.rs main.rs`; `v0.14.12` gives `v0.14.12 0.14.12`.
+    >>> exact_terms("see src/main.rs of v0.14.12")
+    'src/main.rs main.rs v0.14.12 0.14.12'
     """
-    candidates = " ".join(token for token in text.split() if not token.isalnum())
-    return " ".join(
-        part for token in _ODD.findall(candidates) if not token.isalnum() for part in _parts(token)
-    )
+    return " ".join(part for token in _tokens(text) for part in _exact(token))
 
 
 def query_terms(text: str, languages: Collection[str]) -> tuple[tuple[str, ...], ...]:
@@ -162,15 +201,16 @@ def query_terms(text: str, languages: Collection[str]) -> tuple[tuple[str, ...],
     The first variant of a word is that of the first language; odd tokens come as words of
     their own, and a run without blanks as its longest n-grams.
     """
-    caches = [_TERMS[language] for language in languages] or [_TERMS[""]]
+    caches = [_TERMS[language] for language in languages]
     words: dict[tuple[str, ...], None] = {}
     for word in _WORD.findall(text):
         if _RUN.match(word):
-            words.update(((gram,), None) for gram in _grams(word, max(_gram_sizes(word))))
+            run = unicodedata.normalize("NFKC", word)
+            words.update(((gram,), None) for gram in _grams(run, _gram_sizes(run)[-1]))
         elif variants := tuple(filter(None, dict.fromkeys(cache[word] for cache in caches))):
             words[variants] = None
-    extra = exact_terms(text).split() + (_pairs(text) if "vi" in languages else [])
-    words.update(((term,), None) for term in extra)
+    further = [*exact_terms(text).split(), *(_pairs(literal(text)) if "vi" in languages else ())]
+    words.update(((term,), None) for term in further)
     return tuple(words)
 
 
@@ -179,55 +219,64 @@ def highlights(passage: str, query_terms: frozenset[str], language: str) -> tupl
     cache = _TERMS[language]
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(passage):
-        word, start = match.group(), match.start()
-        if _RUN.match(word):
-            spans.extend(
-                (start + at, start + at + size)
-                for size in _gram_sizes(word)
-                for at, gram in enumerate(_grams(word, size))
-                if gram in query_terms
-            )
-        elif cache[word] in query_terms:
+        if _RUN.match(match.group()):
+            spans.extend(_spans_in_run(match.group(), match.start(), query_terms))
+        elif cache[match.group()] in query_terms:
             spans.append(match.span())
-    if any(_ODD_SIGN.search(term) for term in query_terms):
+    if any(_SIGN.search(term) for term in query_terms):
         spans.extend(
-            match.span() for match in _ODD.finditer(passage) if match.group().casefold() in query_terms
+            match.span()
+            for match in _TOKEN.finditer(passage)
+            if not query_terms.isdisjoint(_exact(match.group()))
         )
     return tuple(_joined(sorted(spans)))
 
 
-def _gram_sizes(run: str) -> Sequence[int]:
-    sizes = (2, 3) if _SYLLABIC.match(run) else (1, 2)
-    return [size for size in sizes if size <= len(run)] or [len(run)]
-
-
-def _grams(run: str, size: int) -> list[str]:
-    run = _width_folded(run)
-    return [run[at : at + size] for at in range(len(run) - size + 1)]
-
-
-def _width_folded(run: str) -> str:
-    """Fold half-width letters where that keeps every character's place."""
+def _spans_in_run(run: str, start: int, query_terms: frozenset[str]) -> Iterable[tuple[int, int]]:
     folded = unicodedata.normalize("NFKC", run)
-    return folded if len(folded) == len(run) else run
+    for size in _gram_sizes(folded):
+        for at, gram in enumerate(_grams(folded, size)):
+            if gram in query_terms:
+                # Half-width kana and split Hangul change places when folded: mark all of them.
+                whole = len(folded) != len(run)
+                yield (start, start + len(run)) if whole else (start + at, start + at + size)
 
 
-def _pairs(text: str) -> list[str]:
-    words = literal(text).split()
-    return [f"{first}_{second}" for first, second in itertools.pairwise(words)]
+def _gram_sizes(run: str) -> tuple[int, ...]:
+    """Threes carry Thai and its neighbours, whose letters say less than an ideograph."""
+    syllabic = run[0] < "\u1100" or "\u1780" <= run[0] < "\u1800"
+    if len(run) == 1:
+        return (1,)
+    if syllabic:
+        return (2, 3) if len(run) > 2 else (2,)
+    return (1, 2)
 
 
-def _parts(token: str) -> Iterable[str]:
+def _grams(run: str, size: int) -> Iterable[str]:
+    match size:
+        case 1:
+            return run
+        case 2:
+            return map(operator.add, run, run[1:])
+        case _:
+            return [run[at : at + size] for at in range(len(run) - size + 1)]
+
+
+def _pairs(literal_words: str) -> Iterable[str]:
+    return map("_".join, itertools.pairwise(literal_words.split()))
+
+
+def _exact(token: str) -> list[str]:
+    """Give an odd token as typed, its parts that are odd too, and a version without its `v`."""
+    if token.isalnum() or not _SIGN.search(token):
+        return []
     folded = token.casefold()
-    if len(folded) <= _LONGEST:
-        yield folded
-    if re.match(r"v\d+\.", folded):
-        yield folded[1:]
-    pieces = re.split(r"[/@:\\]+", folded)
-    if len(pieces) > 1:
-        for piece in pieces:
-            if piece and not piece.isalnum() and len(piece) <= _LONGEST:
-                yield piece
+    parts = [folded] if len(folded) <= _LONGEST else []
+    if _VERSION.match(folded):
+        parts.append(folded[1:])
+    if _PARTED.search(folded):
+        parts.extend(part for part in _PARTED.split(folded) if _SIGN.search(part) and len(part) <= _LONGEST)
+    return parts
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:

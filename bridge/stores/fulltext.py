@@ -10,6 +10,7 @@ import math
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ from tantivy import Occur, Query, Searcher
 from bridge.language import language_of
 from bridge.model import ChunkId, NoteId, ParsedQuery
 from bridge.offloop import assert_off_loop
-from bridge.words import exact_terms, literal, query_terms, terms
+from bridge.words import literal, query_terms, terms_and_literal
 
 log = structlog.get_logger(__name__)
 
@@ -246,22 +247,28 @@ def _schema() -> tantivy.Schema:
 
 
 def _document(doc: ChunkDoc) -> tantivy.Document:
-    names = (doc.title, *doc.aliases)
-    parts = tuple(dict.fromkeys((*names, *doc.headings, *doc.tags, doc.text)))
+    called = (doc.title, *doc.aliases)
+    names, names_literal = _analysed(called, doc.language)
+    further = tuple(part for part in (*doc.headings, *doc.tags) if part not in called)
+    about, about_literal = _analysed(further, doc.language)
+    text, text_literal = terms_and_literal(doc.text, doc.language)
     made = tantivy.Document()
     # Document(note_id=…) would make a signed field of it and stop the writer for good.
     made.add_unsigned("chunk_id", doc.chunk_id)
     made.add_unsigned("note_id", doc.note_id)
-    made.add_text("name", _searchable("\n".join(names), doc.language))
-    made.add_text("text", _searchable("\n".join(parts), doc.language))
-    made.add_text("literal", _BETWEEN.join(map(literal, parts)))
+    made.add_text("name", names)
+    made.add_text("text", f"{names} {about} {text}")
+    made.add_text("literal", _BETWEEN.join((*names_literal, *about_literal, text_literal)))
     if doc.language:
         made.add_text("language", doc.language)
     return made
 
 
-def _searchable(text: str, language: str) -> str:
-    return f"{terms(text, language)} {exact_terms(text)}"
+@lru_cache(maxsize=256)
+def _analysed(texts: tuple[str, ...], language: str) -> tuple[str, tuple[str, ...]]:
+    """Analyse what the chunks of one note have in common, once."""
+    pairs = [terms_and_literal(text, language) for text in dict.fromkeys(texts)]
+    return " ".join(made for made, _ in pairs), tuple(as_it_stands for _, as_it_stands in pairs)
 
 
 def _best_of_notes(
