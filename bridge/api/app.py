@@ -21,7 +21,9 @@ LONGEST_LINE = 64 << 10
 def create_app(bridge: Bridge) -> web.Application:
     """Build the application of a bridge."""
     public = {"/openapi.json", *page.files(), *(verb.path for verb in VERBS if verb.public)}
-    app = web.Application(middlewares=[envelope, guard(bridge.keys, bridge.settings.server.allowed_hosts, public)])
+    app = web.Application(
+        middlewares=[envelope, guard(bridge.keys, bridge.settings.server.allowed_hosts, public)]
+    )
     app.on_response_prepare.append(sign)
 
     async def send_pollers_home(_app: web.Application) -> None:
@@ -60,8 +62,12 @@ def _page(content_type: str, content: bytes) -> Handler:
 
     async def serve(request: web.Request) -> web.Response:
         accepted = request.headers.get(ACCEPT, "*/*")
-        if content_type.startswith("text/html") and not any(kind in accepted for kind in ("text/html", "text/*", "*/*")):
-            detail = ErrorDetail("not_acceptable", "This is a page for people, in HTML; /openapi.json lists the rest.")
+        if content_type.startswith("text/html") and not any(
+            kind in accepted for kind in ("text/html", "text/*", "*/*")
+        ):
+            detail = ErrorDetail(
+                "not_acceptable", "This is a page for people, in HTML; /openapi.json lists the rest."
+            )
             return answer(ErrorBody(detail), 406, {VARY: ACCEPT})
         return web.Response(body=content, headers=headers)
 

@@ -61,7 +61,10 @@ STATUSES: tuple[tuple[type[errors.TransomError], HTTPStatus], ...] = (
 """The first match counts; anything else is a fault of ours."""
 
 _ROUTING = {
-    HTTPStatus.NOT_FOUND: ("route_not_found", "There is nothing at this address; /openapi.json lists what there is."),
+    HTTPStatus.NOT_FOUND: (
+        "route_not_found",
+        "There is nothing at this address; /openapi.json lists what there is.",
+    ),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method_not_allowed", "This address does not take that method."),
     HTTPStatus.EXPECTATION_FAILED: ("expectation_failed", "No expectation but `100-continue` is met."),
 }
@@ -89,13 +92,17 @@ async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse
     except Exception as error:
         response = await _unexpected(request, error)
     took_ms = round((time.perf_counter() - began) * 1000, 1)
-    log.info("api.request", method=request.method, route=_route(request), status=response.status, took_ms=took_ms)
+    log.info(
+        "api.request", method=request.method, route=_route(request), status=response.status, took_ms=took_ms
+    )
     return response
 
 
 def failure(error: errors.TransomError) -> web.Response:
     """Answer with an error of ours."""
-    status = next((code for type_, code in STATUSES if isinstance(error, type_)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    status = next(
+        (code for type_, code in STATUSES if isinstance(error, type_)), HTTPStatus.INTERNAL_SERVER_ERROR
+    )
     headers = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"

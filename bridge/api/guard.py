@@ -79,7 +79,11 @@ def guard(keys: Keys, allowed_hosts: Iterable[str], public: Collection[str]) -> 
                 key="foreign_origin",
                 origin=origin,
             )
-        if origin and request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
+        if (
+            origin
+            and request.method == hdrs.METH_OPTIONS
+            and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+        ):
             return _preflight(request)
         resource = request.match_info.route.resource
         if resource is None or resource.canonical not in public:

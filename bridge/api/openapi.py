@@ -16,7 +16,10 @@ _REF = "#/components/schemas/{name}"
 
 def openapi() -> dict[str, Any]:
     """Describe every verb."""
-    types = [ErrorBody, *(type_ for verb in VERBS for type_ in (verb.asks, *_variants(verb.answers)) if type_)]
+    types = [
+        ErrorBody,
+        *(type_ for verb in VERBS for type_ in (verb.asks, *_variants(verb.answers)) if type_),
+    ]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     named = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -35,7 +38,9 @@ def openapi() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-            "responses": {"Error": _content("The one error shape; the status says the kind.", named[ErrorBody])},
+            "responses": {
+                "Error": _content("The one error shape; the status says the kind.", named[ErrorBody])
+            },
             "schemas": components,
         },
     }
@@ -49,15 +54,22 @@ def _operation(verb: Verb, named: Mapping[Any, Any], components: Mapping[str, An
         "summary": (verb.call.__doc__ or "").split("\n\n")[0].strip(),
         "responses": {"200": success, "default": {"$ref": "#/components/responses/Error"}},
     }
-    parameters = [_parameter("path", name, {"type": "string"}, required=True) for name in re.findall(r"{(\w+)}", verb.path)]
+    parameters = [
+        _parameter("path", name, {"type": "string"}, required=True)
+        for name in re.findall(r"{(\w+)}", verb.path)
+    ]
     if verb.asks and verb.method == "GET":
         schema = components[verb.asks.__name__]
         required: Sequence[str] = schema.get("required", ())
         parameters += [
-            _parameter("query", name, field, required=name in required) for name, field in schema["properties"].items()
+            _parameter("query", name, field, required=name in required)
+            for name, field in schema["properties"].items()
         ]
     elif verb.asks:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": named[verb.asks]}}}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": named[verb.asks]}},
+        }
     if parameters:
         operation["parameters"] = parameters
     if verb.public:

@@ -26,7 +26,9 @@ from bridge.times import from_rfc3339
 
 BODY_LIMIT = 1 << 20
 Limit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=200)]
-Moment: TypeAlias = Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
+Moment: TypeAlias = Annotated[
+    str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})
+]
 
 _FIELD = re.compile(r" - at `\$\.?(?P<at>[^`]*)`$|field `(?P<name>[^`]*)`")
 

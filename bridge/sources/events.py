@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from bridge.errors import Clash, InvalidRequest, Refused, RevisionMismatch, UsageError
+from bridge.feed import Feed
 from bridge.model import Deleted, NotePath, Revision, Upserted
 from bridge.paths import is_hidden, is_note, note_path
 from bridge.sources.files import FilesSource
@@ -79,11 +80,13 @@ class EventsSource:
         writer: VaultWriter,
         files: FilesSource,
         apply: Apply,
+        feed: Feed,
         pull_only: bool,
     ) -> None:
         self.devices = Devices(state)
         self._here = Here(index, reader, files, apply)
         self._writer = writer
+        self._feed = feed
         self._pull_only = pull_only
         self._reconciler = Reconciler(self._here, self.devices, self._delete_unnamed)
         self._one_at_a_time = asyncio.Lock()
@@ -133,10 +136,16 @@ class EventsSource:
             if type == "rename" and change.old_path != change.path:
                 return await self._rename(change)
             return await self._upsert(change)
-        except (Clash, RevisionMismatch) as error:
-            return change.result("conflict", await self._revision(change.path), error.error_key)
-        except (Refused, UsageError) as error:
-            return change.result("refused", await self._revision(change.path), error.error_key)
+        except (Clash, RevisionMismatch, Refused, UsageError) as error:
+            if error.error_key == "held":
+                raise
+            if kept := error.fields.get("conflict"):
+                self._feed.publish("conflict", path=change.path, conflict=kept)
+            differs = kept or isinstance(error, RevisionMismatch)
+            file = await self._here.file(change.path)
+            return change.result(
+                "conflict" if differs else "refused", file.revision if file else None, error.error_key
+            )
 
     async def _upsert(self, change: _Change) -> EventResult:
         file = await self._here.file(change.path)
@@ -188,8 +197,12 @@ class EventsSource:
         await self._here.forget(change.path, change.origin)
         return change.result("stored", None)
 
-    async def _delete_unnamed(self, path: NotePath, base: Revision, device: str, *, livesync: bool) -> EventResult:
-        return await self._one("delete", _Change(path, path, None, base, None, None, _origin(device), livesync))
+    async def _delete_unnamed(
+        self, path: NotePath, base: Revision, device: str, *, livesync: bool
+    ) -> EventResult:
+        return await self._one(
+            "delete", _Change(path, path, None, base, None, None, _origin(device), livesync)
+        )
 
     async def _rename(self, change: _Change) -> EventResult:
         """Move the file where both ends are as the device left them.
@@ -221,10 +234,6 @@ class EventsSource:
         if change.revision in {None, old.revision}:
             return change.result("indexed" if change.livesync else "stored", old.revision)
         return await self._upsert(replace(change, base=old.revision))
-
-    async def _revision(self, path: NotePath) -> Revision | None:
-        file = await self._here.file(path)
-        return file.revision if file else None
 
 
 def _origin(device: str) -> str:

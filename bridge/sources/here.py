@@ -28,7 +28,9 @@ class Here:
         """Raise `Clash` while the folder is not there to be compared with."""
         status = self._files.status()
         if status.state == "held":
-            raise Clash(f"{status.reason}; nothing was changed. It goes on when the folder is back.", key="held")
+            raise Clash(
+                f"{status.reason}; nothing was changed. It goes on when the folder is back.", key="held"
+            )
 
     async def file(self, path: NotePath) -> FileOnDisk | None:
         """Read the file, if there is one."""

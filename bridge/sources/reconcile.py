@@ -60,11 +60,18 @@ class ReconcileAnswer(msgspec.Struct, frozen=True):
 class DeleteUnnamed(Protocol):
     """Deletes a note here that its device no longer has."""
 
-    async def __call__(self, path: NotePath, base: Revision, device: str, *, livesync: bool) -> EventResult: ...
+    async def __call__(
+        self, path: NotePath, base: Revision, device: str, *, livesync: bool
+    ) -> EventResult: ...
 
 
 def judge(
-    there: Revision, here: Revision | None, base: Revision | None, acknowledged: Revision | None, *, older_there: bool
+    there: Revision,
+    here: Revision | None,
+    base: Revision | None,
+    acknowledged: Revision | None,
+    *,
+    older_there: bool,
 ) -> Verdict:
     """Compare a note of the device with the folder's.
 
@@ -160,7 +167,9 @@ class Reconciler:
             for path, revision in sorted(absent.unnamed.items())
             if sees(path)
         ]
-        await self._devices.acknowledge(device, turn, {result.path: None for result in results if result.done})
+        await self._devices.acknowledge(
+            device, turn, {result.path: None for result in results if result.done}
+        )
         return [result.path for result in results if result.state == "conflict"]
 
     def _remember(self, device: str, session: str, gone_here: list[NotePath]) -> None:

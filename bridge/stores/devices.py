@@ -100,6 +100,8 @@ class Devices:
 
     async def absent(self, device: str, began: int) -> Absent:
         """Tell which acknowledged notes a device has not named since a session began."""
-        rows = await self._state.rows("SELECT path, revision, seen FROM acknowledged WHERE device = ?", (device,))
+        rows = await self._state.rows(
+            "SELECT path, revision, seen FROM acknowledged WHERE device = ?", (device,)
+        )
         unnamed = {NotePath(path): Revision(revision) for path, revision, seen in rows if seen < began}
         return Absent(len(rows) - len(unnamed), unnamed)

@@ -1,12 +1,24 @@
 """Talking to a bridge over a real socket."""
 
+import asyncio
+import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
-from aiohttp import ClientSession
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
 from yarl import URL
+
+from bridge.api.app import create_app
+from bridge.runtime import Bridge
+from bridge.settings import DataSettings, EmbeddingSettings, ServerSettings, Settings, VaultSettings
+
+DIMENSIONS = 16
 
 
 @dataclass(frozen=True)
@@ -27,9 +39,6 @@ class Answer:
         assert isinstance(self.json["error"]["fields"], dict)
         assert self.json["error"]["message"].endswith((".", "`"))
         return str(self.json["error"]["key"])
-
-
-Ask: TypeAlias = Callable[..., Awaitable[Answer]]
 
 
 @dataclass(frozen=True)
@@ -64,3 +73,70 @@ class Caller:
     def using(self, token: str | None) -> "Caller":
         """The same client with another key."""
         return Caller(self.session, self.url, token)
+
+    async def settled(self) -> None:
+        """Wait until all that lies in the vault is indexed."""
+        async with asyncio.timeout(20):
+            while not (await self("GET", "/v1/status")).json["settled"]:
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def serving(bridge: Bridge) -> AsyncIterator[Caller]:
+    """Serve an open bridge on a free port; the caller has the first key."""
+    server = TestServer(create_app(bridge))
+    await server.start_server()
+    try:
+        async with ClientSession() as session:
+            yield Caller(session, str(server.make_url("")).rstrip("/"), await bridge.keys.first_key())
+    finally:
+        await server.close()
+
+
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    """Lay out a vault."""
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return root
+
+
+def settings(root: Path, data: Path, model_url: str | None = None) -> Settings:
+    """Settings of a vault, with the embedding server given or none."""
+    embedding = (
+        EmbeddingSettings(model="openai:bag", base_url=model_url)
+        if model_url
+        else EmbeddingSettings(model="none")
+    )
+    return Settings(
+        vault=VaultSettings(path=root, name="vault"),
+        server=ServerSettings(),
+        data=DataSettings(path=data),
+        embedding=embedding,
+    )
+
+
+@pytest.fixture
+async def model_url() -> AsyncIterator[str]:
+    """An embedding server whose vectors are bags of words: texts that share words are near."""
+
+    async def embeddings(request: web.Request) -> web.Response:
+        texts = (await request.json())["input"]
+        vectors = [_bag(text) for text in ([texts] if isinstance(texts, str) else texts)]
+        data = [{"index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+        return web.json_response({"object": "list", "model": "bag", "data": data})
+
+    app = web.Application()
+    app.router.add_post("/v1/embeddings", embeddings)
+    server = TestServer(app)
+    await server.start_server()
+    yield str(server.make_url("/v1"))
+    await server.close()
+
+
+def _bag(text: str) -> list[float]:
+    vector = [0.01] * DIMENSIONS
+    for word in text.casefold().split():
+        vector[hashlib.blake2b(word.encode()).digest()[0] % DIMENSIONS] += 1.0
+    return vector

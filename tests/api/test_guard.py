@@ -68,7 +68,11 @@ async def test_every_error_has_its_status_and_the_one_shape(ask: Caller) -> None
 
 def test_no_error_is_forgotten() -> None:
     """Each kind of error that is defined has a status."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.TransomError)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.TransomError)
+    ]
     mapped = tuple(kind for kind, _ in STATUSES)
 
     assert [errors.TransomError] == [kind for kind in kinds if not issubclass(kind, mapped)]
@@ -101,7 +105,8 @@ async def test_unknown_addresses_and_methods(ask: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic {}", "{}", "Bearer  x {}", "Bearer \u00fc"]
+    "header",
+    [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic {}", "{}", "Bearer  x {}", "Bearer \u00fc"],
 )
 async def test_without_the_key_nothing_is_told(ask: Caller, header: str | None) -> None:
     """No key, half a key, another scheme: the same 401."""
@@ -152,7 +157,9 @@ async def test_a_foreign_host_is_turned_away(ask: Caller, host: str, status: int
 
 def test_the_machine_goes_by_its_own_names() -> None:
     """The host name, its first label and its `.local` name are the machine's."""
-    assert {"localhost", "pi.lan", "pi", "pi.local", "notes.example"} == own_names("Pi.lan", ["Notes.example"])
+    assert {"localhost", "pi.lan", "pi", "pi.local", "notes.example"} == own_names(
+        "Pi.lan", ["Notes.example"]
+    )
 
 
 OBSIDIAN = ["app://obsidian.md", "capacitor://localhost", "http://localhost"]
@@ -162,7 +169,11 @@ OBSIDIAN = ["app://obsidian.md", "capacitor://localhost", "http://localhost"]
 async def test_obsidian_and_the_page_may_call_from_a_browser(ask: Caller, origin: str) -> None:
     """Preflight and answer name the origin that asked, errors included, and no wildcard."""
     origin = ask.url if origin == "own" else origin
-    asked = {"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true"}
+    asked = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Private-Network": "true",
+    }
     preflight = await ask.using(None)("OPTIONS", "/whoami", headers=asked)
     plain = await ask("GET", "/whoami", headers={"Origin": origin})
     refused = await ask.using(None)("GET", "/whoami", headers={"Origin": origin})
@@ -178,7 +189,15 @@ async def test_obsidian_and_the_page_may_call_from_a_browser(ask: Caller, origin
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "", "http://localhost:3000", "https://localhost", "app://obsidian.md.evil", "file://"],
+    [
+        "https://evil.example",
+        "null",
+        "",
+        "http://localhost:3000",
+        "https://localhost",
+        "app://obsidian.md.evil",
+        "file://",
+    ],
 )
 async def test_other_origins_get_no_answer(ask: Caller, origin: str) -> None:
     """Neither preflight nor request of another page is answered, whatever key it has."""

@@ -99,7 +99,9 @@ async def read(call: Call, ask: ReadRequest) -> ReadAnswer:
         except NotFound:
             missing.append(path)
         if sum(view.size for view in found) > READ_LIMIT:
-            raise TooLarge("Together these notes are too large for one answer; ask for fewer.", limit_bytes=READ_LIMIT)
+            raise TooLarge(
+                "Together these notes are too large for one answer; ask for fewer.", limit_bytes=READ_LIMIT
+            )
     return ReadAnswer(tuple(found), tuple(missing))
 
 
