@@ -1,5 +1,6 @@
 """The reference pages that code knows: `python -m bridge.cli.docs --check` or `--write`."""
 
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -81,21 +82,39 @@ def _commands() -> str:
         "`transom` is the same as `python -m bridge`. Exit codes: 0 done, 1 the work failed, 2 wrong usage or",
         "settings. When a bridge runs on the same data folder, commands talk to it; else they work by themselves.",
     ]
-    context = click.Context(transom, info_name="transom", max_content_width=100, terminal_width=100)
-    for path, command in _walk(transom, context):
-        lines += ["", f"## {path}", "", "```text", command, "```"]
+    for path, command in _leaves("transom", transom):
+        lines += ["", f"## {path}", "", inspect.cleandoc(command.help or "")]
+        lines += ["", "| argument | meaning |", "| --- | --- |"]
+        lines += [_parameter_row(parameter) for parameter in command.params]
     return "\n".join(lines) + "\n"
 
 
-def _walk(group: click.Group, context: click.Context) -> Iterator[tuple[str, str]]:
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        inner = click.Context(command, context, info_name=name, max_content_width=100, terminal_width=100)
-        if isinstance(command, click.Group):
-            yield from _walk(command, inner)
-        else:
-            yield inner.command_path, command.get_help(inner)
+def _leaves(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        yield from _leaves(f"{path} {name}", inner)
+
+
+def _parameter_row(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        name = (parameter.name or "").upper()
+        return f"| `{name}` | {'' if parameter.required else 'may be left out'} |"
+    assert isinstance(parameter, click.Option)
+    values = (
+        "\\|".join(parameter.type.choices) if isinstance(parameter.type, click.Choice) else parameter.metavar
+    )
+    flag = ", ".join(parameter.opts) + (f" {values}" if values else "")
+    default = (
+        f" Default: {parameter.default}."
+        if isinstance(parameter.default, str | int) and parameter.show_default
+        else ""
+    )
+    return f"| `{flag}` | {_cell(parameter.help or '')}{default} |"
 
 
 def _rest(description: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """`transom model`: the embedding models there are, got and chosen."""
 
 import json
+import logging
 import os
 import re
 import sys
@@ -131,15 +132,37 @@ def _write(file: Path, name: str) -> None:
 
 
 def _obtain(name: str) -> Path:
+    import asyncio
+
+    from bridge import log
     from bridge.embed.obtain import obtain
 
-    return obtain(name, models_dir(), _progress)
+    log.configure(level=logging.ERROR)
+    progress = _Progress()
+    path = asyncio.run(obtain(name, models_dir(), progress))
+    progress.close()
+    return path
 
 
-def _progress(what: str, done: int, total: int) -> None:
-    """Show how far a download is: one line on a terminal, a line for each tenth elsewhere."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\033[K{what} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB", nl=done >= total, err=True)
+class _Progress:
+    """How far getting a model is: one line on a terminal, a line for each step elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._step = ""
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        if self._terminal:
+            size = f" {done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else ""
+            click.echo(f"\r\033[K{step}{size}", nl=False, err=True)
+        elif step != self._step:
+            click.echo(step, err=True)
+        self._step = step
+
+    def close(self) -> None:
+        """End the line."""
+        if self._terminal and self._step:
+            click.echo(err=True)
 
 
 def _print_models(rows: list[Mapping[str, Any]]) -> None:
@@ -147,7 +170,7 @@ def _print_models(rows: list[Mapping[str, Any]]) -> None:
         mark = "*" if row["used"] else " "
         here = "here" if row["installed"] else "-"
         size = f"{row['size_mb']:>5} MB, needs {row['memory_mb']:>5} MB"
-        click.echo(f"{mark} {row['name']:24} {here:5} {size}  {row['licence']:12} {row['summary']}")
+        click.echo(f"{mark} {row['name']:24} {here:5} {size}  {row['licence']:18} {row['summary']}")
 
 
 def _print_used(answer: Mapping[str, Any]) -> None:

@@ -9,7 +9,15 @@ from bridge.cli.verbs import verbs
 
 @click.command()
 @click.argument("path")
-@click.option("-n", "--limit", type=click.IntRange(1, 200), default=10, show_default=True, help="Most notes.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 200),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Most notes.",
+)
 @common()
 def command(call: Call, path: str, limit: int) -> None:
     """Show the notes that belong to a note, and why.

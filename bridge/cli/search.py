@@ -1,7 +1,7 @@
 """`transom search`: hits."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import click
@@ -9,20 +9,30 @@ import click
 from bridge.cli import show
 from bridge.cli.call import Call, common
 from bridge.cli.verbs import verbs
-from bridge.model import Mode
+from bridge.model import Kind, Mode
+
+MODES: tuple[str, ...] = get_args(Mode)
+KINDS: tuple[str, ...] = get_args(Kind)
+DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"])
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
+@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which signals.")
 @click.option(
-    "--mode", type=click.Choice(["hybrid", "keyword", "semantic"]), default="hybrid", show_default=True
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 200),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Most hits.",
 )
-@click.option("-n", "--limit", type=click.IntRange(1, 200), default=10, show_default=True, help="Most hits.")
 @click.option("--path", metavar="GLOB", help="Only notes whose path matches, as Projects/**.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Only notes with this tag; may be given again.")
-@click.option("--kind", type=click.Choice(["note", "canvas", "transcript"]), multiple=True)
-@click.option("--after", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Modified at or after.")
-@click.option("--before", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Modified before.")
+@click.option("--kind", type=click.Choice(KINDS), multiple=True, help="Only this kind; may be given again.")
+@click.option("--after", type=DATE, metavar="DATE", help="Modified at that time or later, as 2026-11-30.")
+@click.option("--before", type=DATE, metavar="DATE", help="Modified before that time.")
 @common()
 def command(
     call: Call,

@@ -54,7 +54,9 @@ def command() -> None:
 
 @command.command()
 @common(prints=False)
-@click.option("--name", default="transom", show_default=True, help="Name of the service; one a vault.")
+@click.option(
+    "--name", metavar="NAME", default="transom", show_default=True, help="Name of the service; one a vault."
+)
 @click.option("--print", "only_print", is_flag=True, help="Print the unit and write nothing.")
 def install(call: Call, name: str, only_print: bool) -> None:
     """Write a systemd user unit that serves the vault, and say how to start it."""
