@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +24,28 @@ class Done:
 
 
 Transom: TypeAlias = Callable[..., Done]
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A bridge in a process of its own and the first lines that it printed."""
+
+    process: subprocess.Popen[str]
+    lines: list[str]
+    vault: Path
+    data: Path
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return self.lines[0].removeprefix("Transom is listening on ")
+
+    @property
+    def flags(self) -> tuple[str, str, str, str]:
+        return ("--vault", str(self.vault), "--data", str(self.data))
+
+
+Serve: TypeAlias = Callable[..., Serving]
 
 
 @pytest.fixture
@@ -55,3 +77,30 @@ def transom(environment: Mapping[str, str], tmp_path: Path) -> Transom:
         return Done(done.returncode, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture
+def serve(environment: Mapping[str, str], vault: Path, tmp_path: Path) -> Iterator[Serve]:
+    """Start bridges of the sample vault on free ports; those still running are stopped."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str | Path, **variables: str) -> Serving:
+        data = tmp_path / "data"
+        flags = ["--vault", vault, "--data", data, "--port", "0", *arguments]
+        with (tmp_path / "serve.log").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bridge", "serve", *map(str, flags)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**environment, "PYTHONPATH": str(Path(__file__).parents[2]), **variables},
+            )
+        started.append(process)
+        assert process.stdout is not None
+        lines = [process.stdout.readline().rstrip() for _ in range(4)]
+        return Serving(process, lines, vault, data, tmp_path / "serve.log")
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=20)
