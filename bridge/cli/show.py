@@ -1,8 +1,9 @@
 """How answers look on a terminal."""
 
+import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,13 +17,15 @@ _MISSING = {
     "indexing": "nothing is embedded yet",
     "endpoint_down": "the embeddings endpoint is away",
 }
-_PASSAGE_LINES = 3
+_BLANKS = re.compile(r"\s+")
+_EXCERPT = 320
+_LEAD = 80
 _QUIET_S = 5.0
 
 
 def printable(text: str) -> str:
     """Text of a note without what could command the terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def hits(answer: Answer) -> None:
@@ -36,12 +39,14 @@ def hits(answer: Answer) -> None:
         first, last = hit["lines"]
         facts = f"{hit['path']}:{first}-{last}  {hit['modified'][:10]}  {found_by}"
         click.echo(click.style(f"    {printable(facts)}", dim=True))
-        _passage(_marked(hit["passage"], hit["highlights"]))
+        click.echo(f"    {_excerpt(hit['passage'], hit['highlights'])}")
     if not answer["hits"]:
         click.echo("Nothing found.")
+    reasons: dict[str, list[str]] = {}
     for missing in answer["signals_missing"]:
-        name, reason = _SIGNALS[missing["signal"]], _MISSING[missing["reason"]]
-        click.echo(f"Without {name}: {reason}.", err=True)
+        reasons.setdefault(missing["reason"], []).append(_SIGNALS[missing["signal"]])
+    for reason, names in reasons.items():
+        click.echo(f"Without {' and '.join(names)}: {_MISSING[reason]}.", err=True)
     _coverage(answer["coverage"])
 
 
@@ -135,20 +140,21 @@ def _heading(number: int, hit: Answer) -> None:
     click.echo(f"{number:2}. {title}{where}  {click.style(format(hit['score'], '.2f'), fg='cyan')}")
 
 
-def _marked(passage: str, highlights: Iterable[tuple[int, int]]) -> str:
-    pieces, at = [], 0
-    for start, end in highlights:
-        pieces += [printable(passage[at:start]), click.style(printable(passage[start:end]), fg="yellow")]
-        at = end
-    return "".join([*pieces, printable(passage[at:])])
+def _excerpt(passage: str, highlights: Sequence[tuple[int, int]]) -> str:
+    """A few lines of the passage around what was found first, what was found in colour."""
+    first = highlights[0][0] if highlights else 0
+    begin = max(0, min(first - _LEAD, len(passage) - _EXCERPT))
+    end = begin + _EXCERPT
+    pieces, at = ["…" if begin else ""], begin
+    for start, stop in highlights:
+        if at <= start and stop <= end:
+            pieces += [_plain(passage[at:start]), click.style(_plain(passage[start:stop]), fg="yellow")]
+            at = stop
+    return "".join([*pieces, _plain(passage[at:end]), "…" if end < len(passage) else ""])
 
 
-def _passage(text: str) -> None:
-    lines = [line for line in text.splitlines() if line.strip()]
-    for line in lines[:_PASSAGE_LINES]:
-        click.echo(f"    {line}")
-    if len(lines) > _PASSAGE_LINES:
-        click.echo("    …")
+def _plain(text: str) -> str:
+    return _BLANKS.sub(" ", printable(text))
 
 
 def _why(one: Answer) -> str:
