@@ -178,6 +178,10 @@ class Fulltext:
         """Give the terms that a query's words may stand for, to highlight by."""
         return frozenset(term for word in self._words_of(query) for term in word)
 
+    def language_of(self, query: ParsedQuery) -> str:
+        """Guess a query's language; most chunks' where it does not tell, empty where they do not either."""
+        return language_of(query.text) or next(iter(self._languages), "")
+
     def _words_of(self, query: ParsedQuery) -> tuple[tuple[str, ...], ...]:
         """Analyse a query in the language it seems to be in and those that most chunks are in."""
         return query_terms(query.text, dict.fromkeys((language_of(query.text), *self._languages, "")))
