@@ -153,12 +153,15 @@ def test_exclusions_leave_whole_notes_out(index: Fulltext) -> None:
     assert index.restrict(parse_query("fusion"), None) is None
 
 
-@pytest.mark.parametrize("few", [1, 100], ids=["filtered", "inside"])
+@pytest.mark.parametrize(
+    ("few", "most"), [(1, 4000), (100, 4000), (1, 1)], ids=["filtered", "inside", "both"]
+)
 def test_notes_to_search_among_act_inside_the_query(
-    index: Fulltext, monkeypatch: pytest.MonkeyPatch, few: int
+    index: Fulltext, monkeypatch: pytest.MonkeyPatch, few: int, most: int
 ) -> None:
     """A filter changes neither scores nor order of what it lets through, however many notes it names."""
     monkeypatch.setattr("bridge.stores.fulltext._FEW_NOTES", few)
+    monkeypatch.setattr("bridge.stores.fulltext._MOST_FILTERED", most)
     fill(index, *(chunk(n, "fusion " * (n % 7 + 1) + "word " * (n % 5)) for n in range(1, 80)))
     among = frozenset(NoteId(n) for n in range(3, 80, 9))
     every = search(index, "fusion", k=100)

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,10 @@ _NAME_BOOST: Final = 0.25
 _COMMON: Final = 0.15
 """A word whose idf is a smaller part of the query's highest than this ranks nothing."""
 _MOST_LANGUAGES: Final = 5
-_FEW_NOTES: Final = 2000
-"""Up to so many notes to search among go into the query; beyond, its hits are filtered."""
+_FEW_NOTES: Final = 1000
+"""Up to so many notes to search among go into the query; of more, it takes long to build."""
+_MOST_FILTERED: Final = 4000
+"""So many hits are filtered for more notes than that, before they go into the query after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +145,20 @@ class Fulltext:
         tree = self._tree(searcher, query)
         if tree is None or (notes is not None and not notes):
             return []
-        wanted, filtered = tree.query, notes
+        wanted, limit = tree.query, 2 * k
         if notes is not None and len(notes) <= _FEW_NOTES:
-            among = Query.term_set_query(self._schema, "note_id", [*notes])
-            wanted = Query.boolean_query(
-                [(Occur.Must, wanted), (Occur.Must, Query.const_score_query(among, 0.0))]
-            )
-            filtered = None
-        limit = 2 * k
+            wanted, notes = self._among(notes, wanted), None
         while True:
             found = searcher.search(wanted, limit, count=False).hits
-            best = _best_of_notes(searcher, found, filtered)
+            best = _best_of_notes(searcher, found, notes)
             if len(best) >= k or len(found) < limit:
                 return [
                     KeywordHit(chunk_id, note_id, bm25, min(1.0, bm25 / tree.ideal))
-                    for note_id, (bm25, chunk_id) in [*best.items()][:k]
+                    for note_id, (bm25, chunk_id) in islice(best.items(), k)
                 ]
             limit *= 4
+            if notes is not None and limit > _MOST_FILTERED:
+                wanted, notes, limit = self._among(notes, wanted), None, 2 * k
 
     def restrict(
         self, query: ParsedQuery, notes: frozenset[NoteId] | None = None
@@ -212,6 +212,11 @@ class Fulltext:
             return None
         clauses.extend((Occur.Should, self._phrase(words)) for words in _worded(query.phrases))
         return _Tree(Query.boolean_query(clauses), ideal)
+
+    def _among(self, notes: Collection[NoteId], query: Query) -> Query:
+        """Narrow a query to some notes without changing its scores."""
+        among = Query.term_set_query(self._schema, "note_id", [*notes])
+        return Query.boolean_query([(Occur.Must, query), (Occur.Must, Query.const_score_query(among, 0.0))])
 
     def _term(self, field: str, term: str, weight: float) -> Query:
         return Query.boost_query(Query.term_query(self._schema, field, term, "freq"), weight)
