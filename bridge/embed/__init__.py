@@ -18,7 +18,7 @@ class EndpointDown(Unavailable):
     key = "endpoint_down"
 
 
-class Unembeddable(TransomError):  # noqa: N818 -- the tree in bridge.errors says "Error" once, at its root
+class Unembeddable(TransomError):
     """The model gives no usable vector for one of the texts; the others are not to blame."""
 
     key = "unembeddable"

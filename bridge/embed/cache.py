@@ -71,7 +71,7 @@ class EmbeddingCache:
             sql = f"""
                 SELECT hash, vector FROM vectors
                 WHERE model = (SELECT id FROM models WHERE identity = ?) AND hash IN ({marks})
-                """  # noqa: S608 -- nothing but question marks
+                """
             rows = await self._db.rows(sql, (identity, *some))
             found.update((key, np.frombuffer(vector, "<f2").astype(np.float32)) for key, vector in rows)
         return found

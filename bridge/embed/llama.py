@@ -126,6 +126,7 @@ class LlamaEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Count a document's tokens with prefix and special ones; any thread may."""
+        self._check_open()
         return len(self._model.tokens(self._document_prefix + text))
 
     async def close(self) -> None:
@@ -136,8 +137,7 @@ class LlamaEmbedder:
             await asyncio.to_thread(self._free)
 
     async def _run(self, lane: _Lane, work: Callable[..., _T], *args: object) -> _T:
-        if self._closed:
-            raise Unavailable("Transom is stopping, so the embedding model is closed; try again later.")
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(lane.thread, work, *args)
 
     def _drain(
@@ -146,6 +146,7 @@ class LlamaEmbedder:
         """Embed texts until none waits; a lane's work."""
         while True:
             self._go_on.wait(_PATIENCE_S)
+            self._check_open()
             try:
                 i, text = waiting.popleft()
             except IndexError:
@@ -171,6 +172,10 @@ class LlamaEmbedder:
         for piece in pieces:
             total += len(piece) * unit(context.embed(head + piece + closing))
         return unit(total)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("Transom is stopping, so the embedding model is closed; try again later.")
 
     def _free(self) -> None:
         for lane in (self._query, *self._documents):
