@@ -11,7 +11,7 @@ import structlog
 from bridge import __version__
 from bridge.data import VECTORS
 from bridge.embed import open_embedder
-from bridge.errors import NotFound, Unavailable
+from bridge.errors import NotFound, TransomError, Unavailable
 from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
 from bridge.ingest.pipeline import Pipeline
@@ -29,6 +29,7 @@ from bridge.model import (
     NoteStatus,
     NoteSummary,
     NoteView,
+    PluginStatus,
     RecentChange,
     RelatedAnswer,
     Revision,
@@ -60,6 +61,8 @@ log = structlog.get_logger(__name__)
 
 _HOUSEKEEPING_S = 6 * 3600
 _REPORT_S = 0.2
+_POLL_S = 0.02
+_AGAIN_S = 10.0
 
 
 class Bridge:
@@ -80,9 +83,10 @@ class Bridge:
         self.keys = stores.keys
         self.feed = Feed()
         self.reader = VaultReader(root)
-        self.writer = VaultWriter(root, state)
+        self.writer = VaultWriter(root, state, self._why_held)
         self._db = db
         self._fulltext = stores.fulltext
+        self._cache = stores.cache
         self._embedding = Embedding(
             settings.embedding.model,
             lambda: open_embedder(settings.embedding, models_dir()),
@@ -109,6 +113,7 @@ class Bridge:
             writer=self.writer,
             files=self._files,
             apply=self._pipeline.apply,
+            feed=self.feed,
             pull_only=settings.livesync.mode == "pull",
         )
         self._visible = Visible(db, lambda: self._pipeline.generation)
@@ -140,6 +145,7 @@ class Bridge:
             bridge = cls(settings, stores)
             await bridge._embedding.recall()
             await replay(stores.index, stores.fulltext)
+            await bridge.writer.recover()
             try:
                 yield bridge
             finally:
@@ -147,15 +153,21 @@ class Bridge:
 
     def start(self) -> None:
         """Follow the sources and embed in the background, until the bridge is closed."""
-        self._run("embedding", self._embedding.run())
-        self._run("files", self._follow_files())
-        self._run("housekeeping", self._keep_house())
+        self._run("embedding", self._embedding.run)
+        self._run("files", self._follow_files)
+        self._run("housekeeping", self._keep_house)
+
+    async def refresh(self) -> None:
+        """Look at the vault once, and wait until the model is ready or known to be out of reach."""
+        self._run("embedding", self._embedding.run)
+        await self._embedding.decided.wait()
+        await self._store(self._files.scan())
+        while not (self._embedding.settled or self._embedding.trouble):
+            await asyncio.sleep(_POLL_S)
 
     async def index(self, report: Callable[[Status], None] = lambda _status: None) -> None:
         """Bring the index up to date, embeddings included; raises what keeps the embeddings from it."""
-        self._run("embedding", self._embedding.run())
-        await self._embedding.decided.wait()
-        await self._store(self._files.scan())
+        await self.refresh()
         while not (status := await self.status(OWNER)).embedding.pending == 0 or not self._embedding.settled:
             report(status)
             if self._embedding.trouble:
@@ -163,29 +175,39 @@ class Bridge:
             await asyncio.sleep(_REPORT_S)
         report(status)
 
-    async def rebuild(self) -> None:
-        """Prepare and store every note again, while searches go on with what is there."""
+    async def rebuild(self, *, embeddings: bool = False) -> None:
+        """Prepare and store every note again, while searches go on with what is there.
+
+        With `embeddings` the cached ones are thrown away too.
+        """
+        if embeddings:
+            await self._cache.clear()
+            async with self._db.write() as tx:
+                await note_rows.forget_embeddings(tx)
         await self._pipeline.distrust()
         self._look_again()
+
+    def _why_held(self) -> str | None:
+        status = self._files.status()
+        return status.reason if status.state == "held" else None
 
     async def _close(self) -> None:
         self.feed.close()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self.writer.close()
         await self._pipeline.idle()
         await self._embedding.close()
 
-    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name=name)
-        task.add_done_callback(_report_failure)
-        self._tasks[name] = task
+    def _run(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._tasks[name] = asyncio.create_task(_kept_up(name, work), name=name)
 
     def _look_again(self) -> None:
         """Begin the files source anew, so that it looks at everything."""
         if running := self._tasks.get("files"):
             running.cancel()
-            self._run("files", self._follow_files())
+            self._run("files", self._follow_files)
 
     async def _follow_files(self) -> None:
         await self._store(self._files.watch())
@@ -234,7 +256,7 @@ class Bridge:
 
     async def graph_links(self, path: NotePath, *, scope: Scope = OWNER) -> GraphLinks:
         """List a note's links, backlinks and unresolved targets; raises `NotFound`."""
-        return await self._graph.links(path, await self._visible.notes(scope))
+        return await self._graph.links(path, scope_matcher(scope))
 
     async def neighbors(self, path: NotePath, depth: int = 2, *, scope: Scope = OWNER) -> Neighbors:
         """List the notes within `depth` links of a note, both ways; raises `NotFound`."""
@@ -343,3 +365,16 @@ class Bridge:
         except Unavailable:
             return True
         return True
+
+
+async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run background work; after an error (a full disk, say) it begins again a little later."""
+    while True:
+        try:
+            await work()
+            return
+        except TransomError as error:
+            log.warning("bridge.work_paused", work=name, reason=error.message, key=error.error_key)
+        except Exception:
+            log.exception("bridge.work_failed", work=name)
+        await asyncio.sleep(_AGAIN_S)

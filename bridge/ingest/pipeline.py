@@ -113,9 +113,19 @@ class Pipeline:
         made = (_shape(identity),) if identity else ()
         return made if self._embedding.embedder else (*made, _shape(None))
 
-    async def stamps(self, under: Collection[NotePath] | None = None) -> dict[NotePath, Stamp]:
-        """What the index knows of each file, or of these and all below them, for a source to compare with."""
-        return await notes.stamps(self._db, self.shapes, under)
+    async def stamps(self, paths: Collection[NotePath] | None = None) -> dict[NotePath, Stamp]:
+        """What the index knows of these paths and all below them (None: of all), for a source to compare with."""
+        return await notes.stamps(self._db, self.shapes, paths)
+
+    async def distrust(self) -> None:
+        """Take every row for one of an older shape, so that the sources deliver all notes again."""
+        async with self._turn, self._db.write() as tx:
+            await tx.execute("UPDATE notes SET shape = ''")
+
+    async def idle(self) -> None:
+        """Wait until nothing is being stored."""
+        async with self._turn:
+            return
 
     async def apply(self, changes: Sequence[NoteChange], *, more: bool = False) -> None:
         """Store a batch; `more` says that another follows at once, so that commits can wait."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from bridge.embed import EndpointDown
@@ -22,10 +23,9 @@ from bridge.model import (
     Scope,
     SearchAnswer,
     Signal,
-    SignalScore,
 )
 from bridge.search.counts import Counts
-from bridge.search.fusion import Fused, fuse
+from bridge.search.fusion import DEPTH, Fused, fuse
 from bridge.search.graph import Graph
 from bridge.search.query import ParsedQuery, parse_query
 from bridge.search.visible import NoteSet, Visible
@@ -35,8 +35,6 @@ from bridge.stores.fulltext import Fulltext, KeywordHit
 from bridge.times import rfc3339
 from bridge.words import highlights
 
-_DEPTH = 100
-"""Notes that each signal ranks at least, so that fusion sees both sides of a note."""
 _GRAPH_SEEDS = 5
 _GRAPH_HOPS = 2
 
@@ -87,7 +85,7 @@ class Search:
         if not parsed.text.strip():
             fused = await self._newest(notes, limit) if notes is not None else []
             return await self._answer(fused, parsed, (), (), scope, started)
-        depth = max(_DEPTH, limit)
+        depth = max(DEPTH, limit)
         meaning = asyncio.create_task(self._semantic(parsed, depth, notes)) if mode != "keyword" else None
         keyword: Sequence[KeywordHit] = ()
         if mode != "semantic":
@@ -96,7 +94,7 @@ class Search:
         if mode == "semantic" and semantic.missing:
             keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
         graph = await self._neighbours(semantic.hits, notes) if mode == "hybrid" else {}
-        fused = fuse(keyword, semantic.hits, graph, model=self._embedding.embedder)[:limit]
+        fused = fuse(keyword, semantic.hits, graph, trusted=self._is_known(parsed))[:limit]
         used: list[Signal] = []
         if mode != "semantic" or semantic.missing:
             used.append("keyword")
@@ -119,6 +117,14 @@ class Search:
         except TransomError:
             return _Semantic(missing="no_model")
         return _Semantic(await asyncio.to_thread(self._embeddings.search, vector, depth, notes))
+
+    def _is_known(self, parsed: ParsedQuery) -> bool:
+        """Whether the model knows the query's language; where that is unclear, the notes' commonest one."""
+        embedder = self._embedding.embedder
+        if embedder is None or embedder.languages is None:
+            return True
+        language = self._fulltext.language_of(parsed)
+        return not language or language in embedder.languages
 
     async def _neighbours(self, semantic: Sequence[VectorHit], notes: NoteSet) -> dict[NoteId, int]:
         """Give the hops from the best semantic notes to the notes around them."""
@@ -149,36 +155,36 @@ class Search:
         return SearchAnswer(tuple(hits), tuple(used), tuple(missing), coverage, took_ms)
 
     async def _hits(self, fused: Sequence[Fused], parsed: ParsedQuery) -> list[Hit]:
+        chunks = [one.chunk_id for one in fused if one.chunk_id is not None]
+        bare = [one.note_id for one in fused if one.chunk_id is None]
         rows = await self._db.rows(
             "SELECT n.id, n.path, n.title, n.kind, n.modified_ns, n.revision, n.language, "
             "c.heading_path, c.text, c.first_line, c.last_line FROM chunks c JOIN notes n ON n.id = c.note_id "
-            "WHERE c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps([one.chunk_id for one in fused]),),
+            "WHERE c.id IN (SELECT value FROM json_each(?)) "
+            "OR c.ordinal = 0 AND c.note_id IN (SELECT value FROM json_each(?))",
+            (json.dumps(chunks), json.dumps(bare)),
         )
         found = {row[0]: row[1:] for row in rows}
         terms = self._fulltext.query_terms(parsed)
-        hits = []
-        for one in fused:
-            if one.note_id not in found:  # removed since it was ranked
-                continue
-            path, title, kind, modified_ns, revision, language, heading_path, text, first, last = found[one.note_id]
-            hits.append(
-                Hit(
-                    path=path,
-                    title=title,
-                    kind=kind,
-                    heading_path=tuple(json.loads(heading_path)),
-                    passage=text,
-                    highlights=highlights(text, terms, language),
-                    lines=(first, last),
-                    score=one.score,
-                    signals=one.signals,
-                    modified=rfc3339(modified_ns),
-                    revision=revision,
-                    open_url=open_url(self._vault_name, path),
-                )
-            )
-        return hits
+        # A note may be gone since it was ranked.
+        return [self._hit(one, found[one.note_id], terms) for one in fused if one.note_id in found]
+
+    def _hit(self, one: Fused, row: tuple[Any, ...], terms: frozenset[str]) -> Hit:
+        path, title, kind, modified_ns, revision, language, heading_path, text, first_line, last_line = row
+        return Hit(
+            path=path,
+            title=title,
+            kind=kind,
+            heading_path=tuple(json.loads(heading_path)),
+            passage=text,
+            highlights=highlights(text, terms, language),
+            lines=(first_line, last_line),
+            score=one.score,
+            signals=one.signals,
+            modified=rfc3339(modified_ns),
+            revision=revision,
+            open_url=open_url(self._vault_name, path),
+        )
 
 
 def open_url(vault_name: str, path: str) -> str:

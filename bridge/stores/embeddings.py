@@ -108,39 +108,19 @@ class Embeddings:
             self._average(owners)
             self.generation += 1
 
-    def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None = None) -> list[VectorHit]:
-        """Rank the `k` nearest notes, among `notes` if given, each by its nearest chunk."""
-        chunks = self._chunks
-        best: dict[int, VectorHit] = {}
+    def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None) -> list[VectorHit]:
+        """Find the best chunk of each of the `k` nearest notes, among `notes` if given; blocks."""
+        if self.chunks is None:
+            return []
         wanted = 2 * k
-        while chunks:
-            found = chunks.search(query, wanted, notes)
-            for near in found:
-                best.setdefault(near.owner, VectorHit(ChunkId(near.id), NoteId(near.owner), near.cosine))
+        while True:
+            found = self.chunks.search(query, wanted, notes)
+            best: dict[int, VectorHit] = {}
+            for id_, owner, cosine in found:
+                best.setdefault(owner, VectorHit(ChunkId(id_), NoteId(owner), cosine))
             if len(best) >= k or len(found) < wanted:
-                break
+                return [*best.values()][:k]
             wanted *= 4
-        return [*best.values()][:k]
-
-    def near_notes(
-        self, query: Vector, k: int, notes: frozenset[NoteId] | None = None
-    ) -> dict[NoteId, float]:
-        """Give the cosine of the `k` notes whose mean vectors are nearest, nearest first."""
-        found = self._notes.search(query, k, notes) if self._notes else []
-        return {NoteId(near.id): near.cosine for near in found}
-
-    def means(self, notes: Collection[NoteId]) -> dict[NoteId, Vector]:
-        """Give the mean vectors of those of the notes that have one."""
-        if self._notes is None:
-            return {}
-        ids, _, vectors = self._notes.of(notes)
-        return {NoteId(id_): vector for id_, vector in zip(ids.tolist(), vectors, strict=True)}
-
-    def of(self, notes: Collection[NoteId]) -> tuple[Ids, Ids, Vectors]:
-        """Give the chunk ids, note ids and vectors of these notes."""
-        if self._chunks is None:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32)
-        return self._chunks.of(notes)
 
     def count(self, notes: frozenset[NoteId] | None = None) -> int:
         """Count the chunks that have a vector, among `notes` if given."""

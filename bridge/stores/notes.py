@@ -97,6 +97,15 @@ async def failure_of(db: Database, path: NotePath) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
+async def known(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> dict[NoteId, Known]:
+    """Look up the given notes."""
+    rows = await tx.execute_fetchall(
+        "SELECT id, revision, shape, title, kind FROM notes WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*ids]),),
+    )
+    return {NoteId(row[0]): Known(Revision(row[1]), row[2], row[3], row[4]) for row in rows}
+
+
 async def names(tx: aiosqlite.Connection, ids: Collection[NoteId]) -> set[NameRow]:
     """List under which folded names links may mean the given notes."""
     rows = await tx.execute_fetchall(
