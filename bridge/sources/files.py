@@ -28,7 +28,7 @@ from bridge.model import (
     Upserted,
 )
 from bridge.sources.agenda import HELD_RETRY_S, RESCAN_S, WHOLE, Agenda
-from bridge.sources.survey import UNREAD, Candidate, Survey, holds_files, targets_of
+from bridge.sources.survey import UNREAD, Candidate, Survey, holds_files, is_passing, targets_of
 from bridge.sources.watch import Watcher, cannot_watch, explain
 from bridge.vault.reader import revision_of
 
@@ -44,7 +44,9 @@ OriginOf: TypeAlias = Callable[[NotePath, Revision | None], str]
 
 BATCH_CHANGES = 256
 BATCH_BYTES = 8_000_000
-POLL_S = 5.0
+POLL_S = 3.0
+POLL_SHARE = 20
+"""Polling takes at most one part in this many of the time."""
 TRUST_NS = 2_000_000_000
 """Age from which a stamp is believed."""
 
@@ -110,9 +112,10 @@ class FilesSource:
         """Look through the folder again and again, until it is time to try to watch it."""
         began = time.monotonic()
         while time.monotonic() - began < RESCAN_S:
+            looked = time.monotonic()
             async for batch in self._look(root, WHOLE, then=polling):
                 yield batch
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(max(POLL_S, POLL_SHARE * (time.monotonic() - looked)))
 
     async def _follow(self, root: str, watcher: Watcher) -> AsyncIterator[list[NoteChange]]:
         """Follow the events until the folder is another one than is watched, or events were lost."""
@@ -123,6 +126,8 @@ class FilesSource:
                 folders: set[str] = set()
                 async for batch in self._look(root, due, folders, then=FilesStatus("watching")):
                     yield batch
+                if folders and not await watcher.has_room_for(folders):
+                    return
                 agenda.looked(folders)
             try:
                 touched = await watcher.touched()
@@ -132,7 +137,8 @@ class FilesSource:
                 return
             if not touched and not await watcher.is_current():
                 return
-            due = agenda.next(touched, held=self._status.state == "held")
+            heard = {name: there for name, there in touched.items() if not is_passing(name)}
+            due = agenda.next(heard, held=self._status.state == "held") if heard or not touched else ()
 
     async def _look(
         self,

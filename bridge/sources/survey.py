@@ -99,7 +99,7 @@ class Survey:
             self._walk(target + "/")
         elif stat.S_ISLNK(status.st_mode):
             self._follow(target)
-        elif stat.S_ISREG(status.st_mode):
+        elif stat.S_ISREG(status.st_mode) and not is_passing(target):
             self._take(target, status, trusted=False)
 
     def _walk(self, folder: str) -> None:
@@ -110,11 +110,13 @@ class Survey:
                 with os.scandir(os.path.join(self._root, folder)) as entries:
                     for entry in entries:
                         name = entry.name
-                        if name[0] == "." or name.endswith(_PASSING):
+                        if name[0] == ".":
                             continue
                         if entry.is_dir(follow_symlinks=False):
                             if name != "node_modules":
                                 pending.append(f"{folder}{name}/")
+                        elif name.endswith(_PASSING):
+                            continue
                         elif entry.is_symlink():
                             self._follow(folder + name)
                         elif entry.is_file(follow_symlinks=False):
@@ -203,11 +205,16 @@ class Survey:
             self.changes.append(Failed(path, reason))
 
 
+def is_passing(name: str) -> bool:
+    """Whether nothing that happens to a name matters: it is hidden, or there for a moment only."""
+    return is_hidden(name) or name.endswith(_PASSING)
+
+
 def holds_files(root: str) -> bool:
     """Whether the vault has any file outside hidden folders; false when it cannot be listed."""
     for _, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not is_hidden(name)]
-        if any(not is_hidden(name) for name in files):
+        if not all(map(is_passing, files)):
             return True
     return False
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import threading
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +46,7 @@ class Watcher:
 
     @classmethod
     def _start(cls, root: str, thread: ThreadPoolExecutor) -> Self:
-        return cls(root, RustNotify([root], False, False, 0, True, True), thread)
+        return cls(root, _notify([root]), thread)
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,9 +77,31 @@ class Watcher:
                 names[name] = names.get(name, False) or kind != Change.deleted
         return names
 
+    async def has_room_for(self, folders: Collection[str]) -> bool:
+        """Whether new folders can be watched: notify takes them up by itself, and is silent when it cannot."""
+
+        def probe() -> bool:
+            try:
+                _notify([os.path.join(self._root, name) for name in folders]).close()
+            except FileNotFoundError:
+                return True
+            except OSError:
+                return False
+            return True
+
+        return await asyncio.to_thread(probe)
+
     async def is_current(self) -> bool:
         """Whether the folder is still the one that is watched: not unmounted, moved or made anew."""
         return self._identity == await asyncio.to_thread(_identity, self._root)
+
+
+def _notify(folders: list[str]) -> RustNotify:
+    try:
+        return RustNotify(folders, False, False, 0, True, False)
+    except PermissionError:
+        # Told to leave unreadable folders out, it is silent about the limit of watches too.
+        return RustNotify(folders, False, False, 0, True, True)
 
 
 def _identity(root: str) -> tuple[int, int] | None:

@@ -1,0 +1,1 @@
+"""Long runs of faults and random operations; the tests hold a small sample of each."""
