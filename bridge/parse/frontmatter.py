@@ -170,7 +170,9 @@ def named(values: dict[str, Any], *keys: str) -> list[str]:
     found: list[Any] = []
     for key, value in values.items():
         if key.lower() in keys:
-            found += value if isinstance(value, list) else str(value or "").split(",")
+            found += (
+                value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+            )
     texts = [str(part).strip() for part in found if isinstance(part, (str, int, float))]
     return [text for text in texts if text]
 

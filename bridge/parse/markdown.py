@@ -174,7 +174,7 @@ class _Lines:
             self._add("c" if at and self.shape[-1] in "Cc" else "C", "")
         elif match["fence"]:
             self._open_fence(match)
-        elif match["hashes"] and not lead.strip() and (not lead or not self.indent):
+        elif match["hashes"] and (not lead or (lead in {" ", "  ", "   "} and not self.indent)):
             self._heading(at, line, match)
         elif match["rule"] and not lead and self._underline(at, line):
             pass
