@@ -14,14 +14,17 @@ from bridge.data import FULLTEXT, INDEX
 from bridge.errors import InstallationError
 from bridge.model import OWNER, Filter, NotePath, Scope
 from bridge.runtime import Bridge
-from bridge.settings import Settings, load
+from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
 from bridge.stores.database import Database
 
 
-def settings(vault: Path, data: Path, **more: Any) -> Settings:
+def settings(vault: Path, data: Path, *, model: str = "none", exclude: tuple[str, ...] = ()) -> Settings:
     """Settings for a test: no model unless one is named."""
-    values = {"vault.path": str(vault), "data.path": str(data), "embedding.model": "none", **more}
-    return load(None, values, {})
+    return Settings(
+        vault=VaultSettings(path=vault, name=vault.name, exclude=exclude),
+        data=DataSettings(path=data),
+        embedding=EmbeddingSettings(model=model),
+    )
 
 
 @asynccontextmanager
@@ -80,7 +83,10 @@ async def test_a_vault_is_searchable_and_changes_follow(vault: Path, tmp_path: P
         (vault / "Zeppelin.md").rename(vault / "Sub" / "Dirigible.md")
         await until(lambda: _finds(bridge, "wombatfish", ["Sub/Dirigible.md"]))
         (vault / "Sub" / "Dirigible.md").unlink()
-        await until(lambda: _finds(bridge, "wombatfish", []))
+        await until(lambda: _says_last(bridge, "deleted"))
+
+        assert [] == await found(bridge, "wombatfish")
+
         changes = [(change.change, change.path, change.old_path) for change in await bridge.recent(limit=4)]
 
         assert [
@@ -89,6 +95,10 @@ async def test_a_vault_is_searchable_and_changes_follow(vault: Path, tmp_path: P
             ("modified", "Zeppelin.md", None),
             ("created", "Zeppelin.md", None),
         ] == changes
+
+
+async def _says_last(bridge: Bridge, change: str) -> bool:
+    return [one.change for one in await bridge.recent(limit=1)] == [change]
 
 
 async def _finds(bridge: Bridge, query: str, paths: list[str]) -> bool:
@@ -209,7 +219,7 @@ async def test_a_note_says_its_state(vault: Path, tmp_path: Path) -> None:
     """Indexed, excluded, failed and absent notes are told apart, with the reason."""
     (vault / "Skip").mkdir()
     (vault / "Skip" / "Out.md").write_text("left out")
-    chosen = settings(vault, tmp_path / "data", **{"vault.exclude": ["Skip/"]})
+    chosen = settings(vault, tmp_path / "data", exclude=("Skip/",))
     (vault / "Here.md").write_text("here")
     async with serving(chosen) as bridge:
         here = await bridge.note_status(NotePath("Here.md"))

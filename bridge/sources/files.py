@@ -67,6 +67,7 @@ class FilesSource:
         self._known = known
         self._origin_of = origin_of
         self._everything = "**" in include and not exclude
+        self._include, self._exclude = tuple(include), tuple(exclude)
         self._included = glob_matcher(include)
         self._excluded = glob_matcher(exclude)
         self._status = FilesStatus("scanning")
@@ -77,6 +78,13 @@ class FilesSource:
     def covers(self, path: str) -> bool:
         """Whether the settings let a note into the index."""
         return self._included(path) and not self._excluded(path)
+
+    def rule(self, path: str) -> str:
+        """Name the setting that leaves a note out."""
+        for pattern in self._exclude:
+            if glob_matcher((pattern,))(path):
+                return f"Left out by {pattern!r} in the setting vault.exclude."
+        return f"None of the setting vault.include covers it: {', '.join(self._include)}."
 
     async def scan(self) -> AsyncIterator[list[NoteChange]]:
         """Look through the folder once; when it is gone or empty, yield nothing and be held."""

@@ -109,18 +109,18 @@ class Embeddings:
             self.generation += 1
 
     def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None) -> list[VectorHit]:
-        """Find the best chunk of each of the `k` nearest notes, among `notes` if given; blocks."""
-        if self.chunks is None:
-            return []
-        wanted = 2 * k
-        while True:
-            found = self.chunks.search(query, wanted, notes)
+        """Find the best chunk of each of the `k` nearest notes, among `notes` if given."""
+        assert_off_loop()
+        chunks, wanted = self._chunks, 2 * k
+        while chunks is not None:
+            found = chunks.search(query, wanted, notes)
             best: dict[int, VectorHit] = {}
             for id_, owner, cosine in found:
                 best.setdefault(owner, VectorHit(ChunkId(id_), NoteId(owner), cosine))
             if len(best) >= k or len(found) < wanted:
                 return [*best.values()][:k]
             wanted *= 4
+        return []
 
     def count(self, notes: frozenset[NoteId] | None = None) -> int:
         """Count the chunks that have a vector, among `notes` if given."""
