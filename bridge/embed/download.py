@@ -53,16 +53,13 @@ async def download(url: URL, target: Path, progress: Progress, *, sha256: str | 
     except OSError as error:
         raise disk_trouble(error, part) from error
     progress("Checking", 0, None)
-    wanted = sha256 or stated
-    if wanted and wanted != await asyncio.to_thread(sha256_of, part):
-        part.unlink()
+    if not await asyncio.to_thread(_accept, part, target, sha256 or stated):
         raise InstallationError(
             f"What {url.host} sent as {url.name} is not the file it should be (its SHA-256 differs), so it was "
             "thrown away. Try again; if that does not help, somebody changed it.",
             key="hash_mismatch",
             url=str(url),
         )
-    os.replace(part, target)
 
 
 def disk_trouble(error: OSError, path: Path) -> InstallationError:
@@ -78,11 +75,11 @@ def disk_trouble(error: OSError, path: Path) -> InstallationError:
 
 async def _go_on(session: aiohttp.ClientSession, url: URL, part: Path, progress: Progress) -> str | None:
     """Load what is missing of `part`; returns the SHA-256 that the hub states."""
-    have = part.stat().st_size if part.is_file() else 0
+    have = await asyncio.to_thread(_size, part)
     try:
         async with session.get(url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
             if response.status == 416:
-                part.unlink()
+                await asyncio.to_thread(part.unlink)
                 raise _CutError("the part that was here fits no longer")
             if response.status >= 500 or response.status == 429:
                 raise _CutError(f"status {response.status}")
@@ -110,8 +107,21 @@ async def _go_on(session: aiohttp.ClientSession, url: URL, part: Path, progress:
         raise _CutError(str(error) or type(error).__name__) from error
 
 
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.is_file() else 0
+
+
 def _open(part: Path, have: int) -> BinaryIO:
     return part.open("ab" if have else "wb")
+
+
+def _accept(part: Path, target: Path, sha256: str | None) -> bool:
+    """Put the whole file in its place, or throw it away when it has another hash."""
+    if sha256 and sha256_of(part) != sha256:
+        part.unlink()
+        return False
+    os.replace(part, target)
+    return True
 
 
 def _stated_hash(response: aiohttp.ClientResponse) -> str | None:

