@@ -34,17 +34,17 @@ def exact(vectors: Vectors, query: Vector, k: int) -> list[int]:
 
 @pytest.mark.parametrize("dimensions", [384, 100])
 async def test_recall(tmp_path: Path, dimensions: int) -> None:
-    """Of the 20 nearest of 20,000 vectors 98 in 100 are found, with or without a scope."""
-    vectors = crowded(20_200, dimensions, 1)
-    vectors, queries = vectors[:20_000], vectors[20_000::4]
-    owners = np.arange(20_000) // 5
+    """Of the 20 nearest of 12,000 vectors 98 in 100 are found, with or without a scope."""
+    vectors = crowded(12_100, dimensions, 1)
+    vectors, queries = vectors[:12_000], vectors[12_000::4]
+    owners = np.arange(12_000) // 5
 
     def work() -> tuple[list[float], list[float]]:
         index = VectorIndex(dimensions, tmp_path)
-        for first in range(0, 20_000, 3_000):
-            ids = range(first, min(first + 3_000, 20_000))
+        for first in range(0, 12_000, 3_000):
+            ids = range(first, min(first + 3_000, 12_000))
             index.upsert(ids, owners[first : first + 3_000], vectors[first : first + 3_000])
-        half = frozenset(range(0, 4_000, 2))
+        half = frozenset(range(0, 2_400, 2))
         inside = np.flatnonzero(owners % 2 == 0)
         everywhere, scoped = [], []
         for query in queries:
@@ -178,15 +178,15 @@ async def test_reload(db: Database, tmp_path: Path) -> None:
     for id_, cosine in rows:
         best.setdefault(id_ // 4, cosine)
 
-    found = await asyncio.to_thread(live.search, query, 500)
-    reloaded = await asyncio.to_thread(again.search, query, 500)
-    means = await asyncio.to_thread(live.near_notes, query, 500)
-    means_reloaded = await asyncio.to_thread(again.near_notes, query, 500)
+    found = await asyncio.to_thread(live.search, query, 500, None)
+    reloaded = await asyncio.to_thread(again.search, query, 500, None)
+    means = await asyncio.to_thread(live.alike, query, 500, None)
+    means_reloaded = await asyncio.to_thread(again.alike, query, 500, None)
 
     assert {hit.note_id: hit.cosine for hit in found} == pytest.approx(best, abs=1e-3)
     assert {hit.note_id: hit.cosine for hit in reloaded} == pytest.approx(best, abs=1e-3)
     assert len(live) == len(again) == 2_000 - 400 - 1 - 100 + 1
-    assert means_reloaded == pytest.approx(means, abs=1e-3)
+    assert means_reloaded == pytest.approx(means, abs=0.02)
 
 
 async def test_mean_of_a_note(db: Database, tmp_path: Path) -> None:
@@ -218,6 +218,6 @@ async def test_other_model(db: Database, tmp_path: Path) -> None:
             await live.create(tx, dimensions)
             await live.put(tx, {ChunkId(1): crowded(1, dimensions, 8)[0]})
         await live.load(db, dimensions)
-        found = await asyncio.to_thread(live.search, crowded(1, dimensions, 8)[0], 10)
+        found = await asyncio.to_thread(live.search, crowded(1, dimensions, 8)[0], 10, None)
 
         assert [(hit.chunk_id, hit.note_id) for hit in found] == [(1, 0)]

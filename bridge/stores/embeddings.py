@@ -82,7 +82,8 @@ class Embeddings:
 
     def _load(self, path: Path, dimensions: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        chunks, notes = VectorIndex(dimensions, self._folder), VectorIndex(dimensions, self._folder)
+        chunks = VectorIndex(dimensions, self._folder)
+        notes = VectorIndex(dimensions, self._folder, centred=True)
         with self._lock, closing(sqlite.connect(path, vectors=True)) as connection:
             connection.execute("BEGIN")
             pairs = connection.execute("SELECT id, note_id FROM chunks ORDER BY id")
@@ -110,7 +111,6 @@ class Embeddings:
 
     def search(self, query: Vector, k: int, notes: frozenset[NoteId] | None) -> list[VectorHit]:
         """Find the best chunk of each of the `k` nearest notes, among `notes` if given."""
-        assert_off_loop()
         chunks, wanted = self._chunks, 2 * k
         while chunks is not None:
             found = chunks.search(query, wanted, notes)
@@ -121,6 +121,34 @@ class Embeddings:
                 return [*best.values()][:k]
             wanted *= 4
         return []
+
+    def alike(self, query: Vector, k: int, notes: frozenset[NoteId] | None) -> dict[NoteId, float]:
+        """Find the `k` notes whose mean vectors lie nearest, seen from the centre of all notes.
+
+        Gives that cosine: 0 is what any two notes have, whatever the model's level.
+        """
+        found = self._notes.search(query, k, notes) if self._notes else []
+        return {NoteId(near.id): near.cosine for near in found}
+
+    def means(self, notes: Collection[NoteId]) -> dict[NoteId, Vector]:
+        """Give the mean vectors of those of the notes that have one."""
+        if self._notes is None:
+            return {}
+        ids, _, vectors = self._notes.of(notes)
+        return {NoteId(id_): vector for id_, vector in zip(ids.tolist(), vectors, strict=True)}
+
+    def best_chunks(self, sources: Vectors, notes: Collection[NoteId]) -> dict[NoteId, ChunkId]:
+        """Find in each of the notes the chunk that lies nearest to any of the source vectors."""
+        if self._chunks is None or not len(sources):
+            return {}
+        ids, owners, vectors = self._chunks.of(notes)
+        nearness = np.einsum("ij,kj->ik", vectors, sources).max(axis=1, initial=-1.0)
+        order = np.argsort(nearness)
+        return {NoteId(owners[row]): ChunkId(ids[row]) for row in order.tolist()}
+
+    def of(self, note: NoteId) -> Vectors:
+        """Give the vectors of a note's chunks, one to a row."""
+        return self._chunks.of([note])[2] if self._chunks else np.empty((0, 0), np.float32)
 
     def count(self, notes: frozenset[NoteId] | None = None) -> int:
         """Count the chunks that have a vector, among `notes` if given."""

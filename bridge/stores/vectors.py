@@ -20,6 +20,9 @@ Rows: TypeAlias = NDArray[np.intp]
 
 _LEAST_CANDIDATES = 1500
 _CANDIDATES_PER_HIT = 15
+_LEAST_CENTRED = 16
+_RECENTRED_AFTER = 1.5
+"""Growth of the index after which its centre is taken anew."""
 _BLOCK = 4096
 
 
@@ -44,8 +47,10 @@ class VectorIndex:
     Methods block for milliseconds, and may be called from any thread but an event loop's.
     """
 
-    def __init__(self, dimensions: int, folder: Path) -> None:
+    def __init__(self, dimensions: int, folder: Path, *, centred: bool = False) -> None:
+        """Make an empty index; a `centred` one takes its cosines at the centre, not at the origin."""
         self._dimensions = dimensions
+        self._centred = centred
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 -- lives as long as the index
         weakref.finalize(self, self._file.close)
         self._lock = threading.RLock()
@@ -57,7 +62,7 @@ class VectorIndex:
         self._radii = np.empty(0, np.float32)
         self._offsets = np.empty(0, np.float32)
         self._centre = np.zeros(dimensions, np.float32)
-        self._centred_at = _LEAST_CANDIDATES // 2
+        self._centred_at = _LEAST_CENTRED
         self._scope: tuple[frozenset[int], NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
@@ -74,7 +79,7 @@ class VectorIndex:
             self._ids[rows] = ids
             self._owners[rows] = owners
             self._vectors[rows] = vectors
-            if self._count >= 2 * self._centred_at:
+            if self._count >= _RECENTRED_AFTER * self._centred_at:
                 self._recentre()
             else:
                 self._encode(first)
@@ -105,7 +110,7 @@ class VectorIndex:
                 if allowed is not None:
                     estimates = estimates[allowed]
                 rows = rows[_highest(estimates, candidates)]
-            cosines = _products(self._floats(rows), query)
+            cosines = self._cosines(rows, query)
             best = _highest(cosines, k)
             best = best[np.argsort(-cosines[best], kind="stable")]
             found = zip(
@@ -143,16 +148,25 @@ class VectorIndex:
         return self._scope[1]
 
     def _estimates(self, query: Vector) -> NDArray[np.float32]:
-        """Estimate for every row its product with the query, less a constant."""
+        """Estimate for every row its cosine with the query, or what grows with it."""
         differing = np.zeros(self._count, np.uint16)
         away = query - self._centre
         for column, bits in zip(self._codes[:, : self._count], _codes(away[None]), strict=True):
             differing += np.bitwise_count(column ^ bits)
         angles = np.linspace(0, np.pi, self._dimensions + 1, dtype=np.float32)
-        estimates = (np.cos(angles) * np.linalg.norm(away))[differing]
+        if self._centred:
+            return np.cos(angles)[differing]
+        estimates: NDArray[np.float32] = (np.cos(angles) * np.linalg.norm(away))[differing]
         estimates *= self._radii[: self._count]
         estimates += self._offsets[: self._count]
         return estimates
+
+    def _cosines(self, rows: Rows, query: Vector) -> NDArray[np.float32]:
+        if not self._centred:
+            return _products(self._floats(rows), query)
+        away = query - self._centre
+        scale = np.maximum(self._radii[rows] * np.linalg.norm(away), 1e-9)
+        return (_products(self._floats(rows) - self._centre, away) / scale).astype(np.float32)
 
     def _floats(self, rows: Rows) -> Vectors:
         """Widen float16 vectors; by their bits, which takes a tenth of numpy's time for it."""
