@@ -6,9 +6,10 @@ as they stand, with positions, for quoted phrases. All of it is derived: a folde
 not fit is begun anew.
 """
 
+import heapq
 import math
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -33,6 +34,7 @@ _BETWEEN: Final = " ¶ "
 """Keeps a phrase from reaching over the border of two texts."""
 
 _NAME_BOOST: Final = 0.25
+_MOST_TELLING: Final = 15
 _COMMON: Final = 0.15
 """A word whose idf is a smaller part of the query's highest than this ranks nothing."""
 _MOST_LANGUAGES: Final = 5
@@ -64,6 +66,15 @@ class KeywordHit:
     note_id: NoteId
     bm25: float
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a query: the terms it may stand for with the chunks that have each, and its weight."""
+
+    counted: list[tuple[str, int]]
+    idf: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,24 +152,54 @@ class Fulltext:
         Any word ranks. What must stand or must not is `restrict`'s, which narrows `notes`.
         """
         assert_off_loop()
+        tree = self._tree(query)
+        return self._ranked(self._index.searcher(), tree, k, notes) if tree else []
+
+    def alike(
+        self,
+        counts: Mapping[str, int],
+        own: Mapping[str, int],
+        k: int,
+        notes: Collection[NoteId] | None = None,
+    ) -> tuple[frozenset[str], list[KeywordHit]]:
+        """Rank the `k` notes that share most of the words by which a text is told from others.
+
+        `counts` says how often the text has each term, `own` in how many chunks the text itself
+        is here: a term that no other chunk has tells nothing of others. Gives those words too.
+        """
+        assert_off_loop()
         searcher = self._index.searcher()
-        tree = self._tree(searcher, query)
-        if tree is None or (notes is not None and not notes):
-            return []
-        wanted, limit = tree.query, 2 * k
-        if notes is not None and len(notes) <= _FEW_NOTES:
-            wanted, notes = self._among(notes, wanted), None
-        while True:
-            found = searcher.search(wanted, limit, count=False).hits
-            best = _best_of_notes(searcher, found, notes)
-            if len(best) >= k or len(found) < limit:
-                return [
-                    KeywordHit(chunk_id, note_id, bm25, min(1.0, bm25 / tree.ideal))
-                    for note_id, (bm25, chunk_id) in islice(best.items(), k)
-                ]
-            limit *= 4
-            if notes is not None and limit > _MOST_FILTERED:
-                wanted, notes, limit = self._among(notes, wanted), None, 2 * k
+        weighed = []
+        for term, count in counts.items():
+            having = searcher.doc_freq("text", term)
+            if having > own.get(term, 0) and len(term) > 1:
+                idf = _idf(searcher.num_docs, having)
+                weighed.append((math.sqrt(count) * idf, term, count, idf))
+        telling = heapq.nlargest(_MOST_TELLING, weighed)
+        if not telling:
+            return frozenset(), []
+        query = Query.boolean_query(
+            [(Occur.Should, self._term("text", term, math.sqrt(count))) for _, term, count, _ in telling]
+        )
+        ideal = sum(weight * _SATURATED * count / (count + _K1) for weight, _, count, _ in telling)
+        hits = self._ranked(searcher, _Tree(query, ideal), k, notes)
+        return frozenset(term for _, term, _, _ in telling), hits
+
+    def naming(self, name: str, k: int) -> tuple[int, frozenset[NoteId]]:
+        """Count the chunks in which a name stands, and give the notes of `k` of them."""
+        assert_off_loop()
+        words = literal(name).split()
+        if not words:
+            return 0, frozenset()
+        searcher = self._index.searcher()
+        found = searcher.search(self._phrase(words), k, count=True)
+        count: int = found.count  # type: ignore[attr-defined]  # the stub lacks it
+        return count, frozenset(NoteId(id_) for id_ in _values(searcher, "note_id", found.hits))
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks can be found."""
+        return self._index.searcher().num_docs
 
     def restrict(
         self, query: ParsedQuery, notes: frozenset[NoteId] | None = None
@@ -175,43 +216,68 @@ class Fulltext:
         return notes
 
     def query_terms(self, query: ParsedQuery) -> frozenset[str]:
-        """Give the terms that a query's words may stand for, to highlight by."""
-        return frozenset(term for word in self._words_of(query) for term in word)
+        """Give the terms that rank in a query, to highlight by."""
+        return frozenset(term for word in self._weighed(query) for term, _ in word.counted)
 
     def language_of(self, query: ParsedQuery) -> str:
         """Guess a query's language; most chunks' where it does not tell, empty where they do not either."""
         return language_of(query.text) or next(iter(self._languages), "")
 
-    def _words_of(self, query: ParsedQuery) -> tuple[tuple[str, ...], ...]:
-        """Analyse a query in the language it seems to be in and those that most chunks are in."""
-        return query_terms(query.text, dict.fromkeys((language_of(query.text), *self._languages, "")))
+    def _weighed(self, query: ParsedQuery) -> list[_Word]:
+        """Look up a query's words, in the language it seems to be in and in those of most chunks.
 
-    def _tree(self, searcher: Searcher, query: ParsedQuery) -> _Tree | None:
-        """Build the query: every word may match, rare ones weigh more than BM25 gives them.
-
-        The further weight is the square root of a word's idf over the highest in the query; it
-        lifted every set measured (decision record 0004).
+        Rare words weigh more than BM25 gives them: by the square root of their idf over the
+        highest in the query, which lifted every set measured (decision record 0004). Those that
+        say next to nothing beside the others are left out.
         """
-        words = []
-        for variants in self._words_of(query):
+        searcher = self._index.searcher()
+        languages = dict.fromkeys((language_of(query.text), *self._languages, ""))
+        found = []
+        for variants in query_terms(query.text, languages):
             counted = [(term, searcher.doc_freq("text", term)) for term in variants]
-            words.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
-        highest = max((idf for idf, counted in words if any(count for _, count in counted)), default=0.0)
-        clauses: list[tuple[Occur, Query]] = []
-        ideal = 0.0
-        for idf, counted in words:
-            weight = math.sqrt(min(1.0, idf / highest)) if highest else 1.0
-            if weight * weight < _COMMON:
-                continue
-            ideal += weight * idf * _SATURATED
-            for term, count in counted:
-                if count:
-                    clauses.append((Occur.Should, self._term("text", term, weight)))
-                    clauses.append((Occur.Should, self._term("name", term, weight * _NAME_BOOST)))
+            found.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
+        highest = max((idf for idf, counted in found if any(count for _, count in counted)), default=math.inf)
+        return [
+            _Word(counted, idf, math.sqrt(min(1.0, idf / highest)))
+            for idf, counted in found
+            if idf >= _COMMON * highest
+        ]
+
+    def _tree(self, query: ParsedQuery) -> _Tree | None:
+        """Build the query: each word may match, in the text and in the name."""
+        words = self._weighed(query)
+        clauses = [
+            (Occur.Should, self._term(field, term, word.weight * boost))
+            for word in words
+            for term, count in word.counted
+            if count
+            for field, boost in (("text", 1.0), ("name", _NAME_BOOST))
+        ]
         if not clauses:
             return None
         clauses.extend((Occur.Should, self._phrase(words)) for words in _worded(query.phrases))
-        return _Tree(Query.boolean_query(clauses), ideal)
+        return _Tree(Query.boolean_query(clauses), sum(word.weight * word.idf * _SATURATED for word in words))
+
+    def _ranked(
+        self, searcher: Searcher, tree: _Tree, k: int, notes: Collection[NoteId] | None
+    ) -> list[KeywordHit]:
+        """Run a query until it has given the best chunks of `k` notes, or all that there are."""
+        if notes is not None and not notes:
+            return []
+        wanted, limit = tree.query, 2 * k
+        if notes is not None and len(notes) <= _FEW_NOTES:
+            wanted, notes = self._among(notes, wanted), None
+        while True:
+            found = searcher.search(wanted, limit, count=False).hits
+            best = _best_of_notes(searcher, found, notes)
+            if len(best) >= k or len(found) < limit:
+                return [
+                    KeywordHit(chunk_id, note_id, bm25, min(1.0, bm25 / tree.ideal))
+                    for note_id, (bm25, chunk_id) in islice(best.items(), k)
+                ]
+            limit *= 4
+            if notes is not None and limit > _MOST_FILTERED:
+                wanted, notes, limit = self._among(notes, wanted), None, 2 * k
 
     def _among(self, notes: Collection[NoteId], query: Query) -> Query:
         """Narrow a query to some notes without changing its scores."""
@@ -305,5 +371,7 @@ def _idf(documents: int, having: int) -> float:
     return math.log1p((documents - having + 0.5) / (having + 0.5))
 
 
-_SATURATED: Final = 2.2
-"""k1 + 1: what a word's part of BM25 tends to as it recurs, in units of its idf."""
+_K1: Final = 1.2
+"""tantivy's k1."""
+_SATURATED: Final = _K1 + 1
+"""What a word's part of BM25 tends to as it recurs, in units of its idf."""
