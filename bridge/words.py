@@ -27,6 +27,7 @@ from bridge.language import language_of, script_of
 
 __all__ = [
     "exact_terms",
+    "head",
     "highlights",
     "language_of",
     "literal",
@@ -184,6 +185,11 @@ def terms_and_literal(text: str, language: str) -> tuple[str, str]:
     if language == "vi":
         made = " ".join([made, *_pairs(as_it_stands)])
     return made, as_it_stands
+
+
+def head(name: str) -> str:
+    """Give the first two words of a name as they stand, to find names in a text by."""
+    return " ".join(literal(name).split()[:2])
 
 
 def exact_terms(text: str) -> str:

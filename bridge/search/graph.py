@@ -5,6 +5,7 @@ nothing had that name, and no way leads through one.
 """
 
 import json
+import math
 from collections.abc import Callable, Collection
 
 from bridge.model import (
@@ -20,6 +21,7 @@ from bridge.model import (
 )
 from bridge.paths import note_id, title_of
 from bridge.search.browse import missing, summary
+from bridge.search.likeness import Direction, Tie
 from bridge.search.visible import NoteSet
 from bridge.stores.database import Database
 
@@ -89,6 +91,25 @@ class Graph:
         reached = await self._reach(seeds, hops, notes, _MOST_NODES)
         return {id_: away for id_, away in reached.items() if away}
 
+    async def ties(self, id_: NoteId, notes: NoteSet) -> dict[NoteId, Tie]:
+        """Give the notes that are linked with this one or with a neighbour of it.
+
+        A shared neighbour weighs 1 / log2(2 + its other neighbours), after Adamic and Adar 2003.
+        """
+        around = await self._linked([id_], notes)
+        out = {to for source, to in around if source == id_}
+        into = {source for source, to in around if to == id_}
+        beyond: dict[NoteId, set[NoteId]] = {neighbor: set() for neighbor in out | into}
+        for ends in await self._linked(beyond, notes):
+            for neighbor, other in (ends, ends[::-1]):
+                if neighbor in beyond and other != id_:
+                    beyond[neighbor].add(other)
+        through: dict[NoteId, dict[NoteId, float]] = {other: {} for other in beyond}
+        for neighbor, others in beyond.items():
+            for other in others:
+                through.setdefault(other, {})[neighbor] = 1 / math.log2(2 + len(others))
+        return {other: Tie(_direction(other, out, into), shared) for other, shared in through.items()}
+
     async def unresolved(self, limit: int, notes: NoteSet) -> tuple[Unresolved, ...]:
         """List targets that nothing has the name of, the most wanted first."""
         rows = await self._db.rows(
@@ -149,9 +170,30 @@ class Graph:
         )
         return {NoteId(id_): away for id_, away in rows}
 
+    async def _linked(self, ids: Collection[NoteId], notes: NoteSet) -> set[tuple[NoteId, NoteId]]:
+        """List the links from and to these notes."""
+        rows = await self._db.rows(
+            """
+            SELECT note_id, resolved_id FROM links WHERE note_id IN (SELECT value FROM json_each(:ids))
+                AND resolved_id IS NOT NULL AND resolved_id != note_id
+            UNION
+            SELECT note_id, resolved_id FROM links WHERE resolved_id IN (SELECT value FROM json_each(:ids))
+                AND resolved_id != note_id
+            LIMIT :most
+            """,
+            {"ids": _json(ids), "most": _MOST_STEPS},
+        )
+        return {(source, to) for source, to in rows if notes is None or (source in notes and to in notes)}
+
     async def _must_exist(self, path: NotePath, *, seen: bool) -> None:
         if not seen or not await self._db.rows("SELECT 1 FROM notes WHERE id = ?", (note_id(path),)):
             raise missing(path)
+
+
+def _direction(note: NoteId, out: Collection[NoteId], into: Collection[NoteId]) -> Direction | None:
+    if note in out:
+        return "both" if note in into else "out"
+    return "in" if note in into else None
 
 
 def _seen(column: str) -> str:

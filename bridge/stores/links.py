@@ -126,7 +126,7 @@ async def resolve_links(
         {_LINK} WHERE links.note_id IN (SELECT value FROM json_each(?1))
         UNION
         {_LINK} WHERE links.target_key IN (SELECT value FROM json_each(?2))
-        """,  # noqa: S608 -- both parts are constants
+        """,
         (json.dumps([*notes]), json.dumps([*map(name_key, keys)], ensure_ascii=False)),
     )
     wanted = {

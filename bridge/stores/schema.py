@@ -44,9 +44,11 @@ INDEX: tuple[Migration, ...] = (
             folded TEXT NOT NULL,
             name TEXT NOT NULL,
             kind TEXT NOT NULL CHECK (kind IN ('title', 'alias')),
+            head TEXT NOT NULL,
             PRIMARY KEY (folded, note_id, kind)
         ) WITHOUT ROWID;
         CREATE INDEX names_note ON names (note_id);
+        CREATE INDEX names_head ON names (head);
 
         CREATE TABLE tags (
             note_id INTEGER NOT NULL REFERENCES notes (id) ON DELETE CASCADE,
@@ -120,8 +122,10 @@ INDEX: tuple[Migration, ...] = (
     ),
 )
 """`names.folded`, `links.target_key` and `files.key` are last path segments without `.md`,
-folded by `bridge.paths.fold`; `seq` numbers the transactions and is what the full-text index
-replays from; `notes.shape` names the parser and chunker that made the rows. The vector table is made for the model's dimensions by `stores.vectors`."""
+folded by `bridge.paths.fold`; `names.head` are a name's first two words, by which names are
+found in a text; `seq` numbers the transactions and is what the full-text index replays from;
+`notes.shape` names the parser and chunker that made the rows. The vector table is made for the
+model's dimensions by `stores.embeddings`."""
 
 STATE: tuple[Migration, ...] = (
     Migration(

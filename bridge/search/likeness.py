@@ -1,0 +1,115 @@
+"""What speaks for a note as a relative of another, and its one score; pure.
+
+The score is 1 - exp(-sum of the weighted signals), so that it grows with each, stays below 1
+and means the same from note to note. The weights come from measurement (decision record 0006),
+but for those of links, which the labelled sets hide.
+"""
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from bridge.model import ChunkId, NoteId, Why
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+
+MEANING: Final = 1.0
+MEANING_UNKNOWN: Final = 0.25
+"""Where the model does not know the source's language."""
+_WORDS: Final = 2.0
+_NAMES: Final = 0.4
+_IS_NAMED: Final = 0.2
+_TAGS: Final = 0.1
+_LINKED: Final[dict[Direction | None, float]] = {None: 0.0, "out": 0.4, "in": 0.4, "both": 0.6}
+_THROUGH: Final = 0.25
+_MOST_THROUGH: Final = 0.5
+
+_TELLING_MEANING: Final = 0.15
+_TELLING_WORDS: Final = 0.02
+_TELLING_MENTION: Final = 0.25
+_TELLING_TAGS: Final = 0.1
+_MOST_THROUGH_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name that stands in a text; `weight` in 0..1 is the higher the fewer texts have it."""
+
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How links bind two notes: straight, and by others that are linked with both."""
+
+    direction: Direction | None
+    through: dict[NoteId, float]
+    """The shared neighbours, each the weightier the fewer neighbours it has itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTags:
+    tags: tuple[str, ...]
+    weight: float
+    """In 0..1, the higher the fewer notes have them."""
+
+
+@dataclass(slots=True)
+class Likeness:
+    """What speaks for one note; every figure in 0..1, `meaning` below 0 where notes point apart."""
+
+    meaning: float = 0.0
+    words: float = 0.0
+    chunk_id: ChunkId | None = None
+    """The passage with the shared words."""
+    names: Mention | None = None
+    """What of this note's names stands in the source."""
+    is_named: Mention | None = None
+    """What of the source's names stands in this note."""
+    tie: Tie = field(default_factory=lambda: Tie(None, {}))
+    shared: SharedTags = SharedTags((), 0.0)
+
+    def score(self, meaning_weight: float) -> float:
+        total = meaning_weight * max(0.0, self.meaning) + _WORDS * self.words + _TAGS * self.shared.weight
+        total += _NAMES * self.names.weight if self.names else 0.0
+        total += _IS_NAMED * self.is_named.weight if self.is_named else 0.0
+        total += _LINKED[self.tie.direction]
+        total += min(_MOST_THROUGH, _THROUGH * sum(self.tie.through.values()))
+        return 1 - math.exp(-total)
+
+    @property
+    def by_words(self) -> bool:
+        """Whether words speak louder than meaning."""
+        return _WORDS * self.words > self.meaning
+
+    @property
+    def tells(self) -> bool:
+        """Whether any of it is worth saying."""
+        return bool(self.why(None, ("",), {}))
+
+    def why(
+        self, cosine: float | None, words: tuple[str, ...], path_of: Mapping[NoteId, str]
+    ) -> tuple[Why, ...]:
+        """Say what speaks for the note; `words` are the shared ones, as they stand."""
+        reasons = []
+        if self.tie.direction:
+            reasons.append(Why("links", direction=self.tie.direction))
+        if self.names and self.names.weight >= _TELLING_MENTION:
+            reasons.append(Why("mention", text=self.names.name, direction="out"))
+        if self.is_named and self.is_named.weight >= _TELLING_MENTION:
+            reasons.append(Why("mention", text=self.is_named.name, direction="in"))
+        if self.words >= _TELLING_WORDS and words:
+            reasons.append(Why("words", words=words))
+        if self.meaning >= _TELLING_MEANING:
+            reasons.append(Why("meaning", cosine=cosine))
+        if self.tie.through:
+            nearest = heapq.nsmallest(
+                _MOST_THROUGH_SHOWN, self.tie.through, key=lambda id_: -self.tie.through[id_]
+            )
+            reasons.append(Why("links", through=tuple(path_of[id_] for id_ in nearest if id_ in path_of)))
+        if self.shared.weight >= _TELLING_TAGS:
+            reasons.append(Why("tags", tags=self.shared.tags))
+        return tuple(reasons)
