@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import structlog
 import tantivy
@@ -32,6 +32,9 @@ _VERSION: Final = 1
 _HEAP_BYTES: Final = 20_000_000
 _BETWEEN: Final = " ¶ "
 """Keeps a phrase from reaching over the border of two texts."""
+
+_Scored = tuple[float, tantivy.DocAddress]
+"""A document found, as tantivy gives it: its BM25 first."""
 
 _NAME_BOOST: Final = 0.25
 _MOST_TELLING: Final = 15
@@ -271,10 +274,7 @@ class Fulltext:
             found = searcher.search(wanted, limit, count=False).hits
             best = _best_of_notes(searcher, found, notes)
             if len(best) >= k or len(found) < limit:
-                return [
-                    KeywordHit(chunk_id, note_id, bm25, min(1.0, bm25 / tree.ideal))
-                    for note_id, (bm25, chunk_id) in islice(best.items(), k)
-                ]
+                return _hits(searcher, list(islice(best.values(), k)), tree.ideal)
             limit *= 4
             if notes is not None and limit > _MOST_FILTERED:
                 wanted, notes, limit = self._among(notes, wanted), None, 2 * k
@@ -347,19 +347,25 @@ def _analysed(texts: tuple[str, ...], language: str) -> tuple[str, tuple[str, ..
 
 
 def _best_of_notes(
-    searcher: Searcher, found: Sequence[tuple[float, tantivy.DocAddress]], notes: Collection[NoteId] | None
-) -> dict[NoteId, tuple[float, ChunkId]]:
-    best: dict[NoteId, tuple[float, ChunkId]] = {}
-    ids = zip(_values(searcher, "note_id", found), _values(searcher, "chunk_id", found), strict=True)
-    for (bm25, _), (note_id, chunk_id) in zip(found, ids, strict=True):
-        if notes is None or note_id in notes:
-            best.setdefault(NoteId(note_id), (bm25, ChunkId(chunk_id)))
+    searcher: Searcher, found: Sequence[_Scored], notes: Collection[NoteId] | None
+) -> dict[NoteId, _Scored]:
+    best: dict[NoteId, _Scored] = {}
+    for note_id, scored in zip(_values(searcher, "note_id", found), found, strict=True):
+        if note_id not in best and (notes is None or note_id in notes):
+            best[NoteId(note_id)] = scored
     return best
 
 
-def _values(searcher: Searcher, field: str, found: Sequence[tuple[float, tantivy.DocAddress]]) -> list[int]:
-    values = searcher.fast_field_values(field, [address for _, address in found])
-    return [int(value) for value in values if value is not None]
+def _hits(searcher: Searcher, best: Sequence[_Scored], ideal: float) -> list[KeywordHit]:
+    ids = zip(_values(searcher, "chunk_id", best), _values(searcher, "note_id", best), strict=True)
+    return [
+        KeywordHit(ChunkId(chunk_id), NoteId(note_id), bm25, min(1.0, bm25 / ideal))
+        for (bm25, _), (chunk_id, note_id) in zip(best, ids, strict=True)
+    ]
+
+
+def _values(searcher: Searcher, field: str, found: Sequence[_Scored]) -> list[int]:
+    return cast("list[int]", searcher.fast_field_values(field, [address for _, address in found]))
 
 
 def _worded(phrases: Iterable[str]) -> Iterable[list[str]]:
