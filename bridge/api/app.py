@@ -14,13 +14,14 @@ from bridge.api.openapi import openapi
 from bridge.api.rest import VERBS
 from bridge.runtime import Bridge
 
+PAGE = page.files()
 LONGEST_LINE = 64 << 10
 """Bytes of a request line; a long question fits into the address."""
 
 
 def create_app(bridge: Bridge) -> web.Application:
     """Build the application of a bridge."""
-    public = {"/openapi.json", *page.files(), *(verb.path for verb in VERBS if verb.public)}
+    public = {"/openapi.json", *PAGE, *(verb.path for verb in VERBS if verb.public)}
     app = web.Application(
         middlewares=[envelope, guard(bridge.keys, bridge.settings.server.allowed_hosts, public)]
     )
@@ -32,7 +33,7 @@ def create_app(bridge: Bridge) -> web.Application:
     app.on_shutdown.append(send_pollers_home)
     for verb in VERBS:
         _add(app, verb.method, _pattern(verb.path), verb.handler(bridge))
-    for route, (content_type, content) in page.files().items():
+    for route, (content_type, content) in PAGE.items():
         _add(app, "GET", route, _page(content_type, content))
     _add(app, "GET", "/openapi.json", _described(openapi()))
     return app

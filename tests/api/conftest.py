@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ DIMENSIONS = 16
 @dataclass(frozen=True)
 class Answer:
     status: int
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
 
     @property
@@ -53,8 +54,9 @@ class Caller:
         self,
         method: str,
         path: str,
+        /,
         *,
-        data: bytes | None = None,
+        data: bytes | AsyncIterator[bytes] | None = None,
         headers: dict[str, str] | None = None,
         **body: Any,
     ) -> Answer:
@@ -65,10 +67,11 @@ class Caller:
         if data is not None:
             sent["Content-Type"] = "application/json"
         sent |= headers or {}
+        body_ = io.BytesIO(data) if isinstance(data, bytes) else data
         async with self.session.request(
-            method, URL(self.url + path, encoded=True), data=data, headers=sent, allow_redirects=False
+            method, URL(self.url + path, encoded=True), data=body_, headers=sent, allow_redirects=False
         ) as response:
-            return Answer(response.status, dict(response.headers), await response.read())
+            return Answer(response.status, response.headers, await response.read())
 
     def using(self, token: str | None) -> "Caller":
         """The same client with another key."""
