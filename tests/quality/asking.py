@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bridge.model import Mode, NotePath
 from bridge.runtime import Bridge
-from bridge.settings import load
+from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
 from tests.quality.measures import ndcg, recall
 from tests.quality.sets import RelatedSet, SearchSet
 
@@ -17,7 +17,11 @@ from tests.quality.sets import RelatedSet, SearchSet
 @asynccontextmanager
 async def opened(vault: Path, data: Path, model: str) -> AsyncIterator[Bridge]:
     """A bridge over `vault`, indexed and embedded; `data` keeps what it derived for the next run."""
-    settings = load(None, {"vault.path": str(vault), "data.path": str(data), "embedding.model": model}, {})
+    settings = Settings(
+        vault=VaultSettings(path=vault, name=vault.name),
+        data=DataSettings(path=data),
+        embedding=EmbeddingSettings(model=model),
+    )
     async with Bridge.open(settings) as bridge:
         await bridge.index()
         yield bridge
