@@ -201,21 +201,21 @@ class Related:
         """Give the notes that share a tag which not too many have."""
         rows = await self._db.rows(
             """
-            WITH mine AS (
-                SELECT folded, tag, (SELECT count(*) FROM tags t WHERE t.folded = tags.folded) AS having
-                FROM tags WHERE note_id = ?1
+            WITH mine AS (SELECT folded, tag FROM tags WHERE note_id = ?1), spread AS (
+                SELECT folded, count(*) AS notes FROM tags
+                WHERE folded IN (SELECT folded FROM mine) GROUP BY folded HAVING count(*) <= ?2
             )
-            SELECT note_id, mine.tag, having, (SELECT count(*) FROM notes)
-            FROM mine JOIN tags USING (folded) WHERE having <= ?2 AND note_id != ?1
+            SELECT tags.note_id, mine.tag, spread.notes, (SELECT count(*) FROM notes)
+            FROM spread JOIN mine USING (folded) JOIN tags USING (folded) WHERE tags.note_id != ?1
             """,
             (id_, _MOST_TAGGED),
         )
         shared: dict[NoteId, list[str]] = defaultdict(list)
         weights: dict[NoteId, float] = defaultdict(float)
-        for note, tag, having, all_ in rows:
+        for note, tag, having, everyone in rows:
             if notes is None or note in notes:
                 shared[note].append(tag)
-                weights[note] += math.log(all_ / having) / math.log(all_)
+                weights[note] += math.log(everyone / having) / math.log(everyone)
         return {note: SharedTags(tuple(tags), min(1.0, weights[note])) for note, tags in shared.items()}
 
     async def _beside(self, path: NotePath, ids: Collection[NoteId]) -> set[NoteId]:

@@ -144,7 +144,8 @@ class Embeddings:
         ids, owners, vectors = self._chunks.of(notes)
         nearness = np.einsum("ij,kj->ik", vectors, sources).max(axis=1, initial=-1.0)
         order = np.argsort(nearness)
-        return {NoteId(owners[row]): ChunkId(ids[row]) for row in order.tolist()}
+        pairs = zip(owners[order].tolist(), ids[order].tolist(), strict=True)
+        return {NoteId(owner): ChunkId(id_) for owner, id_ in pairs}
 
     def of(self, note: NoteId) -> Vectors:
         """Give the vectors of a note's chunks, one to a row."""
