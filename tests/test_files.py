@@ -21,6 +21,14 @@ from bridge.sources.files import FilesSource
 from bridge.sources.survey import MAX_NOTE_BYTES
 from tests.soak.files import Mirror, on_disk, operate, until, watch_random_operations
 
+NAMESPACE = ("unshare", "--user", "--map-root-user")
+"""A command that gives a process limits of its own, where the system allows it."""
+ALLOWED = shutil.which("unshare") and not subprocess.run([*NAMESPACE, "true"], check=False).returncode
+LIMITS = [
+    ("files", "at the start"),
+    *([("watches", "at the start"), ("watches", "by a new folder")] if ALLOWED else ()),
+]
+
 NFC, NFD = "Caf\u00e9.md", "Cafe\u0301.md"
 
 
@@ -38,14 +46,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def mirror() -> Mirror:
     return Mirror()
-
-
-@pytest.fixture(scope="session")
-def namespace() -> Sequence[str]:
-    """The command that gives a process limits of its own; none where the system does not allow it."""
-    command = ("unshare", "--user", "--map-root-user")
-    tried = shutil.which(command[0]) and subprocess.run([*command, "true"], check=False, capture_output=True)
-    return command if tried and tried.returncode == 0 else ()
 
 
 def source_of(
@@ -406,12 +406,9 @@ async def test_name_that_the_watcher_cannot_say(root: Path, mirror: Mirror) -> N
         await until(lambda: mirror.contents[NotePath("one.md")] == b"goes on")
 
 
-@pytest.mark.parametrize("when", ["at the start", "by a new folder"])
-async def test_watch_limit(root: Path, namespace: Sequence[str], when: str) -> None:
-    """Where the system's limit is reached the folder is polled instead, and the status says why.
-
-    The limit is that of a user name space where one can be made, else that of open files.
-    """
+@pytest.mark.parametrize(("limit", "reached"), LIMITS)
+async def test_watch_limit(root: Path, limit: str, reached: str) -> None:
+    """Where a limit of the system is reached the folder is polled instead, and the status says why."""
     script = """
         import asyncio, resource, sys
         from contextlib import suppress
@@ -419,7 +416,7 @@ async def test_watch_limit(root: Path, namespace: Sequence[str], when: str) -> N
         from bridge.sources.files import FilesSource
         from tests.soak.files import Mirror, until
 
-        root, when, limit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+        root, limit, reached = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
         async def main():
             mirror = Mirror()
@@ -432,21 +429,21 @@ async def test_watch_limit(root: Path, namespace: Sequence[str], when: str) -> N
                     while True:
                         held.append(open("/dev/null"))
             else:
-                Path("/proc/sys/user/max_inotify_watches").write_text("1" if when == "at the start" else "3")
+                Path("/proc/sys/user/max_inotify_watches").write_text("1" if reached == "at the start" else "3")
             async with mirror.watching(source):
-                if limit == "watches" and when != "at the start":
+                for file in held:
+                    file.close()
+                if reached == "by a new folder":
                     assert source.status().state == "watching"
                     (root / "c" / "d").mkdir(parents=True)
                 await until(lambda: source.status().state == "polling", 20)
-                for file in held:
-                    file.close()
                 (root / "one.md").write_text("polled")
                 await until(lambda: mirror.contents.get("one.md") == b"polled", 20)
                 print(source.status().reason)
 
         asyncio.run(main())
     """
-    said = await run(script, root, when, "watches" if namespace else "files", before=namespace)
+    said = await run(script, root, limit, reached, before=NAMESPACE if limit == "watches" else ())
 
     assert "max_user_watches" in said
 

@@ -102,6 +102,8 @@ def _notify(folders: list[str]) -> RustNotify:
     except PermissionError:
         # Told to leave unreadable folders out, it is silent about the limit of watches too.
         return RustNotify(folders, False, False, 0, True, True)
+    except RuntimeError as error:
+        raise OSError(errno.EMFILE, str(error)) from error
 
 
 def _identity(root: str) -> tuple[int, int] | None:
@@ -125,7 +127,7 @@ def cannot_watch(root: str) -> str | None:
 
 def explain(error: OSError) -> str:
     """Say in words why watching could not begin."""
-    if "limit reached" in str(error) or error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE):
+    if error.errno == errno.EMFILE or "limit reached" in str(error):
         return (
             "The system's limit of watched folders is reached, so the vault is looked through every few seconds "
             "instead. Raise fs.inotify.max_user_watches and fs.inotify.max_user_instances to watch it again."
