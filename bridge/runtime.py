@@ -19,11 +19,11 @@ from bridge.ingest.replay import replay
 from bridge.model import (
     OWNER,
     EmbeddingStatus,
+    FilesStatus,
     Filter,
     GraphLinks,
     Mode,
     Neighbors,
-    NoteChange,
     NoteMap,
     NotePath,
     NoteStatus,
@@ -61,6 +61,8 @@ log = structlog.get_logger(__name__)
 
 _HOUSEKEEPING_S = 6 * 3600
 _REPORT_S = 0.2
+_LOOKED = ("watching", "polling")
+"""States of the files source that follow a look through the whole vault."""
 _POLL_S = 0.02
 _AGAIN_S = 10.0
 
@@ -117,7 +119,7 @@ class Bridge:
             pull_only=settings.livesync.mode == "pull",
         )
         self._visible = Visible(db, lambda: self._pipeline.generation)
-        self._counts = Counts(db, self._visible, embeddings, lambda: self._pipeline.generation + embeddings.generation)
+        self._counts = Counts(db, self._visible, embeddings, self._embedding, lambda: self._pipeline.generation + embeddings.generation)
         self._browse = Browse(db, state.db, self._visible)
         self._graph = Graph(db)
         self._pins = pins
@@ -131,7 +133,9 @@ class Bridge:
             self._visible,
             self._counts,
         )
-        self._related = Related(settings.vault.name, db, stores.fulltext, embeddings, pins)
+        self._related = Related(
+            settings.vault.name, db, stores.fulltext, embeddings, self._embedding, self._graph, pins
+        )
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @classmethod
@@ -144,6 +148,7 @@ class Bridge:
         async with Stores.open(data_dir(settings)) as stores:
             bridge = cls(settings, stores)
             await bridge._embedding.recall()
+            await bridge._pipeline.recall()
             await replay(stores.index, stores.fulltext)
             await bridge.writer.recover()
             try:
@@ -161,7 +166,9 @@ class Bridge:
         """Look at the vault once, and wait until the model is ready or known to be out of reach."""
         self._run("embedding", self._embedding.run)
         await self._embedding.decided.wait()
-        await self._store(self._files.scan())
+        await self._pipeline.follow(self._files.scan())
+        if self._files.status().state != "held":
+            await self._pipeline.fill_ended()
         while not (self._embedding.settled or self._embedding.trouble):
             await asyncio.sleep(_POLL_S)
 
@@ -187,6 +194,10 @@ class Bridge:
         await self._pipeline.distrust()
         self._look_again()
 
+    def _is_settled(self, files: FilesStatus) -> bool:
+        pipeline = self._pipeline
+        return files.state in _LOOKED and self._embedding.settled and pipeline.filled and not pipeline.busy
+
     def _why_held(self) -> str | None:
         status = self._files.status()
         return status.reason if status.state == "held" else None
@@ -210,14 +221,15 @@ class Bridge:
             self._run("files", self._follow_files)
 
     async def _follow_files(self) -> None:
-        await self._store(self._files.watch())
-
-    async def _store(self, batches: AsyncIterator[list[NoteChange]]) -> None:
-        async for batch in batches:
-            await self._pipeline.apply(batch)
+        await self._pipeline.follow(self._files.watch())
 
     async def _keep_house(self) -> None:
+        while self._files.status().state not in _LOOKED:
+            await asyncio.sleep(_POLL_S)
+        await self._pipeline.fill_ended()
         while True:
+            if self._embedding.identity:
+                await self._cache.prune(self._embedding.identity)
             await self.state.prune(self.settings.data.keep_days, self.settings.data.keep_mb)
             await asyncio.sleep(_HOUSEKEEPING_S)
 
@@ -250,9 +262,16 @@ class Bridge:
         scope: Scope = OWNER,
     ) -> RelatedAnswer:
         """List the notes that belong to a note or a text, and why; raises `NotFound`."""
-        notes = await self._visible.notes(scope)
-        vector = await self._embedding.query(text) if text else None
-        ...
+        hits = await self._related.related(
+            path=path,
+            text=text,
+            limit=limit,
+            min_score=min_score,
+            exclude_linked=exclude_linked,
+            exclude_same_folder=exclude_same_folder,
+            notes=await self._visible.notes(scope),
+        )
+        return RelatedAnswer(path, hits, await self._counts.coverage(scope))
 
     async def graph_links(self, path: NotePath, *, scope: Scope = OWNER) -> GraphLinks:
         """List a note's links, backlinks and unresolved targets; raises `NotFound`."""
@@ -337,8 +356,8 @@ class Bridge:
                 state="embedding" if state == "ready" and embedded.pending else state,
                 reason=trouble.message if trouble else None,
             ),
-            coverage=None if self._embedding.off else embedded.coverage,
-            settled=files.state in ("watching", "polling") and self._embedding.settled and not embedded.pending,
+            coverage=await self._counts.coverage(scope),
+            settled=self._is_settled(files) and not embedded.pending,
             sources=Sources(files=files, plugin=PluginStatus(await self.events.devices.list())),
         )
 

@@ -6,7 +6,7 @@ SQLite's transaction is the truth. After it the full-text index is committed and
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -16,7 +16,7 @@ from bridge.embed import Embedder
 from bridge.embed.cache import EmbeddingCache
 from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
-from bridge.ingest.prepare import VERSION, prepare, revision_of
+from bridge.ingest.prepare import VERSION, prepare
 from bridge.model import (
     Attachment,
     ChunkId,
@@ -44,7 +44,9 @@ log = structlog.get_logger(__name__)
 ESTIMATED_WINDOW = 192
 """Window of chunks, in estimated tokens, while no model counts them."""
 
-_COMMIT_AFTER_CHUNKS = 4000
+_FILLED = "filled"
+_LARGE = 64
+"""Changes of a batch from which on it is worth preparing the next one meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,15 @@ class _Batch:
     """The last word on each path of one call."""
 
     upserted: dict[NoteId, Upserted]
-    touched: list[tuple[NotePath, int, int]]
+    touched: list[Touched]
     deleted: dict[NoteId, Deleted]
     failed: list[Failed]
     attachments: list[Attachment]
+
+    @property
+    def well(self) -> list[NotePath]:
+        """Paths that are no failures any more."""
+        return [change.path for change in (*self.upserted.values(), *self.touched, *self.deleted.values())]
 
     @classmethod
     def of(cls, changes: Sequence[NoteChange]) -> "_Batch":
@@ -66,7 +73,7 @@ class _Batch:
                 case Upserted():
                     batch.upserted[note_id(path)] = change
                 case Touched():
-                    batch.touched.append((path, change.modified_ns, change.size))
+                    batch.touched.append(change)
                 case Deleted():
                     batch.deleted[note_id(path)] = change
                 case Failed():
@@ -98,13 +105,14 @@ class Pipeline:
         self._pins = pins
         self._feed = feed
         self._embedding = embedding
-        self._turn = asyncio.Lock()
-        self._uncommitted = 0
+        self._preparing = asyncio.Lock()
+        self._storing = asyncio.Lock()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._reached_seq = 0
         self.generation = 0
         """Grows with every change of what is stored; caches of visible notes hang on it."""
-        self.logging_changes = True
-        """Off while an index is filled for the first time: those notes are not news."""
+        self.filled = False
+        """Whether the sources once delivered all they had: only what came after that is news."""
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -115,65 +123,100 @@ class Pipeline:
 
     async def stamps(self, paths: Collection[NotePath] | None = None) -> dict[NotePath, Stamp]:
         """What the index knows of these paths and all below them (None: of all), for a source to compare with."""
+        await self.idle()
         return await notes.stamps(self._db, self.shapes, paths)
+
+    async def recall(self) -> None:
+        """Learn whether this index was filled before."""
+        self.filled = await notes.get_meta(self._db, _FILLED) is not None
+
+    async def fill_ended(self) -> None:
+        """Note that the sources delivered all they had; what comes from now on is news."""
+        await self.idle()
+        if not self.filled:
+            async with self._db.write() as tx:
+                await notes.put_meta(tx, _FILLED, "")
+            self.filled = True
 
     async def distrust(self) -> None:
         """Take every row for one of an older shape, so that the sources deliver all notes again."""
-        async with self._turn, self._db.write() as tx:
+        async with self._storing, self._db.write() as tx:
             await tx.execute("UPDATE notes SET shape = ''")
 
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is on its way into the stores."""
+        return bool(self._under_way)
+
     async def idle(self) -> None:
-        """Wait until nothing is being stored."""
-        async with self._turn:
-            return
+        """Wait until nothing is on its way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
 
-    async def apply(self, changes: Sequence[NoteChange], *, more: bool = False) -> None:
-        """Store a batch; `more` says that another follows at once, so that commits can wait."""
-        if not changes and not self._uncommitted:
-            return
-        await asyncio.shield(self._in_turn(_Batch.of(changes), more=more))
+    async def apply(self, changes: Sequence[NoteChange]) -> None:
+        """Store a batch, to the end even when the one who asked goes away."""
+        if changes:
+            await asyncio.shield(self._begin(changes))
 
-    async def _in_turn(self, batch: _Batch, *, more: bool) -> None:
-        async with self._turn:
-            await self._apply(batch, more=more)
+    async def follow(self, batches: AsyncIterator[Sequence[NoteChange]]) -> None:
+        """Store batch after batch; while a large one is stored, the next is read and prepared."""
+        before: asyncio.Task[None] | None = None
+        async for changes in batches:
+            storing = self._begin(changes)
+            if before:
+                await asyncio.shield(before)
+            before = storing
+            if len(changes) < _LARGE:
+                await asyncio.shield(storing)
+        if before:
+            await asyncio.shield(before)
 
-    async def _apply(self, batch: _Batch, *, more: bool) -> None:
-        if batch.upserted:
-            await self._embedding.decided.wait()
+    def _begin(self, changes: Sequence[NoteChange]) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._apply(_Batch.of(changes)))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def _apply(self, batch: _Batch) -> None:
+        """Prepare and store in turn; two locks let one batch be prepared while the one before is stored."""
+        async with self._preparing:
+            embedder, prepared = await self._prepare(batch)
+            await self._storing.acquire()
+        try:
+            await self._put(batch, embedder, prepared)
+        finally:
+            self._storing.release()
+
+    async def _prepare(self, batch: _Batch) -> tuple[Embedder | None, list[Prepared]]:
+        if not batch.upserted:
+            return self._embedding.embedder, []
+        await self._embedding.decided.wait()
         embedder = self._embedding.embedder
-        revisions = {
-            id_: revision
-            for id_, revision in zip(
-                batch.upserted, await asyncio.to_thread(_revisions, [*batch.upserted.values()]), strict=True
-            )
-        }
+        count, window = (embedder.count_tokens, embedder.window) if embedder else (None, ESTIMATED_WINDOW)
+        return embedder, await asyncio.to_thread(prepare, [*batch.upserted.values()], count, window)
+
+    async def _put(self, batch: _Batch, embedder: Embedder | None, prepared: Sequence[Prepared]) -> None:
         old = await self._known([*batch.upserted, *batch.deleted])
-        changed = [
-            id_
-            for id_ in batch.upserted
-            if id_ not in old or old[id_].revision != revisions[id_] or old[id_].shape not in self.shapes
-        ]
-        for id_ in batch.upserted.keys() - set(changed):
-            change = batch.upserted[id_]
-            batch.touched.append((change.path, change.modified_ns, len(change.content)))
-        prepared = await asyncio.to_thread(
-            prepare,
-            [batch.upserted[id_] for id_ in changed],
-            [revisions[id_] for id_ in changed],
-            embedder.count_tokens if embedder else None,
-            embedder.window if embedder else ESTIMATED_WINDOW,
-        )
+        changed: list[Prepared] = []
+        for item in prepared:
+            if self._is_current(item, old.get(item.id)):
+                batch.touched.append(Touched(item.note.path, item.modified_ns, item.size))
+            else:
+                changed.append(item)
         gone = [id_ for id_ in batch.deleted if id_ in old]
-        diff, cached = await self._store(batch, prepared, gone, embedder)
+        diff, cached = await self._store(batch, changed, gone, embedder)
         owners = {id_: owner for id_, owner, _ in diff.fresh}
         await asyncio.to_thread(
             self._embeddings.refresh, diff.gone, [(id_, owners[id_], vector) for id_, vector in cached.items()]
         )
-        await self._index_words(prepared, gone, more=more)
+        await self._index_words(changed, gone)
         self.generation += 1
-        await self._tell(batch, prepared, gone, old)
+        await self._tell(batch, changed, gone, old)
         if len(cached) < len(diff.fresh):
             self._embedding.wake()
+
+    def _is_current(self, item: Prepared, known: Known | None) -> bool:
+        return known is not None and known.revision == item.revision and known.shape in self.shapes
 
     async def _known(self, ids: Sequence[NoteId]) -> dict[NoteId, Known]:
         async with self._db.read() as conn:
@@ -192,7 +235,7 @@ class Pipeline:
             removed = await notes.remove(tx, seq, gone) if gone else ()
             await notes.forget_files(tx, [change.path for change in batch.deleted.values()])
             await notes.touch(tx, batch.touched)
-            await notes.forget_failures(tx, [change.path for change in (*batch.upserted.values(), *batch.deleted.values())])
+            await notes.forget_failures(tx, batch.well)
             await notes.put_attachments(tx, batch.attachments)
             await notes.put_failures(tx, batch.failed)
             cached = {id_: hits[digest] for id_, _, digest in diff.fresh if digest in hits}
@@ -222,26 +265,21 @@ class Pipeline:
         )
         await links.resolve_links(tx, notes=[item.id for item in prepared], keys=keys)
 
-    async def _index_words(self, prepared: Sequence[Prepared], gone: Sequence[NoteId], *, more: bool) -> None:
-        if not (prepared or gone or self._uncommitted):
+    async def _index_words(self, prepared: Sequence[Prepared], gone: Sequence[NoteId]) -> None:
+        if not (prepared or gone):
             return
 
-        def work() -> bool:
+        def work() -> None:
             for id_ in gone:
                 self._fulltext.remove(id_)
             for item in prepared:
                 self._fulltext.replace(item.id, _docs(item))
-                self._uncommitted += len(item.chunks)
-            if more and self._uncommitted < _COMMIT_AFTER_CHUNKS:
-                return False
             self._fulltext.commit()
-            self._uncommitted = 0
-            return True
 
-        if await asyncio.to_thread(work):
-            async with self._db.write() as tx:
-                await notes.put_meta(tx, "fulltext_seq", str(self._reached_seq))
-                await tx.execute("DELETE FROM removals WHERE seq <= ?", (self._reached_seq,))
+        await asyncio.to_thread(work)
+        async with self._db.write() as tx:
+            await notes.put_meta(tx, "fulltext_seq", str(self._reached_seq))
+            await tx.execute("DELETE FROM removals WHERE seq <= ?", (self._reached_seq,))
 
     async def _tell(
         self, batch: _Batch, prepared: Sequence[Prepared], gone: Sequence[NoteId], old: dict[NoteId, Known]
@@ -271,7 +309,7 @@ class Pipeline:
                 entries.append(LoggedChange(now, gone_.path, was.title, was.kind, "deleted", gone_.origin))
         for id_ in gone:
             self._feed.publish("removed", path=batch.deleted[id_].path)
-        if self.logging_changes:
+        if self.filled:
             await changelog.append(self._state, entries)
         if prepared or gone:
             log.info("ingest.stored", notes=len(prepared), removed=len(gone), unchanged=len(batch.touched))
@@ -280,10 +318,6 @@ class Pipeline:
 def _shape(identity: str | None) -> str:
     """Name the parser, the chunker and the model that counted its tokens."""
     return f"{VERSION}:{identity or 'estimate'}"
-
-
-def _revisions(changes: Sequence[Upserted]) -> list[Revision]:
-    return [revision_of(change.content) for change in changes]
 
 
 def _docs(item: Prepared) -> list[ChunkDoc]:

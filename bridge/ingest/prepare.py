@@ -1,13 +1,14 @@
 """A change's bytes, read into rows: parse, split, hash. Pure; runs in a worker thread."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from bridge.chunk import split
 from bridge.embed.cache import text_hash
-from bridge.model import Revision, Upserted
+from bridge.model import Upserted
 from bridge.parse import parse
+from bridge.paths import note_id
 from bridge.stores.notes import Prepared
+from bridge.vault.reader import revision_of
 from bridge.words import language_of
 
 VERSION = 1
@@ -16,31 +17,24 @@ VERSION = 1
 _LANGUAGE_SAMPLE = 4000
 
 
-def revision_of(content: bytes) -> Revision:
-    """SHA-256 of the bytes, in hex."""
-    return Revision(hashlib.sha256(content).hexdigest())
-
-
 def prepare(
-    changes: Sequence[Upserted], revisions: Sequence[Revision], count_tokens: Callable[[str], int] | None, window: int
+    changes: Sequence[Upserted], count_tokens: Callable[[str], int] | None, window: int
 ) -> list[Prepared]:
     """Parse and split the notes of one batch."""
-    return [
-        _one(change, revision, count_tokens, window)
-        for change, revision in zip(changes, revisions, strict=True)
-    ]
+    return [_one(change, count_tokens, window) for change in changes]
 
 
-def _one(change: Upserted, revision: Revision, count_tokens: Callable[[str], int] | None, window: int) -> Prepared:
+def _one(change: Upserted, count_tokens: Callable[[str], int] | None, window: int) -> Prepared:
     note = parse(change.path, change.content)
     chunks = split(note, count_tokens, window)
     sample = " ".join(chunk.text for chunk in chunks[:8])[:_LANGUAGE_SAMPLE]
     return Prepared(
+        id=note_id(change.path),
         note=note,
         chunks=chunks,
         hashes=tuple(text_hash(chunk.embed_text) if chunk.embed_text else None for chunk in chunks),
         language=language_of(sample or note.title),
-        revision=revision,
+        revision=revision_of(change.content),
         size=len(change.content),
         lines=change.content.count(b"\n") + 1,
         modified_ns=change.modified_ns,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bridge.ingest.embedding import Embedding
 from bridge.model import Scope, VaultCounts
 from bridge.search.visible import Visible
 from bridge.stores.database import Database
@@ -31,11 +32,17 @@ class Counts:
     """Counts within a scope, kept until the index changes; while it does, a quarter of a second."""
 
     def __init__(
-        self, db: Database, visible: Visible, embeddings: Embeddings, generation: Callable[[], int]
+        self,
+        db: Database,
+        visible: Visible,
+        embeddings: Embeddings,
+        embedding: Embedding,
+        generation: Callable[[], int],
     ) -> None:
         self._db = db
         self._visible = visible
         self._embeddings = embeddings
+        self._embedding = embedding
         self._generation = generation
         self._kept: dict[Scope, tuple[int, float, Embedded]] = {}
 
@@ -57,6 +64,10 @@ class Counts:
         counted = Embedded(wanted, embedded, pending)
         self._kept[scope] = (generation, now, counted)
         return counted
+
+    async def coverage(self, scope: Scope) -> float | None:
+        """Give the share of visible chunks that are embedded; None without a model."""
+        return None if self._embedding.off else (await self.embedded(scope)).coverage
 
     async def vault(self, scope: Scope) -> VaultCounts:
         """Count notes, chunks and links."""

@@ -150,7 +150,7 @@ class Search:
         started: float,
     ) -> SearchAnswer:
         hits = await self._hits(fused, parsed)
-        coverage = None if self._embedding.off else (await self._counts.embedded(scope)).coverage
+        coverage = await self._counts.coverage(scope)
         took_ms = round((time.perf_counter() - started) * 1000, 2)
         return SearchAnswer(tuple(hits), tuple(used), tuple(missing), coverage, took_ms)
 

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import aiosqlite
 import msgspec
 
-from bridge.model import Attachment, Chunk, ChunkId, Failed, Note, NoteId, NotePath, Revision, Stamp
+from bridge.model import Attachment, Chunk, ChunkId, Failed, Note, NoteId, NotePath, Revision, Stamp, Touched
 from bridge.paths import fold, is_transcript, name_key, note_id
 from bridge.stores.database import Database, Row
+from bridge.words import head
 
 STALE = Revision("")
 """The revision of a row that an older parser or chunker made: it never equals a file's."""
@@ -20,6 +21,7 @@ STALE = Revision("")
 class Prepared:
     """A note read, parsed and split, ready to be stored."""
 
+    id: NoteId
     note: Note
     chunks: tuple[Chunk, ...]
     hashes: tuple[bytes | None, ...]
@@ -30,10 +32,6 @@ class Prepared:
     lines: int
     modified_ns: int
     origin: str
-
-    @property
-    def id(self) -> NoteId:
-        return note_id(self.note.path)
 
 
 NameRow: TypeAlias = tuple[int, str]
@@ -142,7 +140,7 @@ async def store(tx: aiosqlite.Connection, seq: int, shape: str, batch: Sequence[
     await tx.executemany(_PUT_NOTE, [_note_row(prepared, shape, seq) for prepared in batch])
     for table in ("names", "tags"):
         await tx.execute(f"DELETE FROM {table} WHERE note_id IN (SELECT value FROM json_each(?))", (ids,))
-    await tx.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)", _name_rows(batch))
+    await tx.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)", _name_rows(batch))
     await tx.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", _tag_rows(batch))
     await tx.executemany(
         _PUT_CHUNK,
@@ -187,9 +185,9 @@ async def forget_failures(tx: aiosqlite.Connection, paths: Sequence[NotePath]) -
     await tx.execute("DELETE FROM failures WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(paths),))
 
 
-async def touch(tx: aiosqlite.Connection, stamps_: Iterable[tuple[NotePath, int, int]]) -> None:
-    """Move the stamps of notes whose bytes did not change: `(path, modified_ns, size)`."""
-    rows = [(modified_ns, size, path) for path, modified_ns, size in stamps_]
+async def touch(tx: aiosqlite.Connection, touched: Iterable[Touched]) -> None:
+    """Move the stamps of notes whose bytes did not change."""
+    rows = [(one.modified_ns, one.size, one.path) for one in touched]
     await tx.executemany("UPDATE notes SET modified_ns = ?, size = ? WHERE path = ?", rows)
 
 
@@ -284,11 +282,12 @@ def _dump(values: Any) -> str:
     return msgspec.json.encode(values).decode()
 
 
-def _name_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str, str]]:
+def _name_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str, str, str]]:
     for prepared in batch:
-        yield prepared.id, fold(prepared.note.title), prepared.note.title, "title"
+        title = prepared.note.title
+        yield prepared.id, fold(title), title, "title", head(title)
         for alias in prepared.note.aliases:
-            yield prepared.id, fold(alias), alias, "alias"
+            yield prepared.id, fold(alias), alias, "alias", head(alias)
 
 
 def _tag_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str]]:
