@@ -64,9 +64,9 @@ def resolve(target: str, source: str, names: Names) -> Resolution:
     """
     folder = _segments(source)[:-1]
     written = _segments(target)
-    wanted = [part for part in written if part not in (".", "..")]
-    relative = len(wanted) < len(written)
-    full = _relative(folder, written) if relative else wanted
+    wanted = _joined([], written)
+    relative = wanted != written
+    full = _joined(folder, written) if relative else wanted
     named = [(_segments(file.path), file) for file in names.files.get(name_key(target), ())]
     found = [(parts, file) for parts, file in named if parts[-len(wanted) :] == wanted]
     if target.startswith("/"):
@@ -189,9 +189,10 @@ def _segments(path: str) -> list[str]:
     return [*map(fold, folders), name_key(path)]
 
 
-def _relative(folder: list[str], wanted: list[str]) -> list[str]:
+def _joined(folder: list[str], written: list[str]) -> list[str]:
+    """Walk from a folder along the segments of a relative path."""
     path = [*folder]
-    for part in wanted:
+    for part in written:
         if part == "..":
             del path[-1:]
         elif part != ".":
