@@ -261,7 +261,7 @@ class Hit:
     highlights: tuple[tuple[int, int], ...]
     lines: tuple[int, int]
     score: float
-    signals: dict[str, SignalScore]
+    signals: dict[Signal, SignalScore]
     modified: str
     revision: str
     open_url: str

@@ -119,7 +119,13 @@ class Bridge:
             pull_only=settings.livesync.mode == "pull",
         )
         self._visible = Visible(db, lambda: self._pipeline.generation)
-        self._counts = Counts(db, self._visible, embeddings, self._embedding, lambda: self._pipeline.generation + embeddings.generation)
+        self._counts = Counts(
+            db,
+            self._visible,
+            embeddings,
+            self._embedding,
+            lambda: self._pipeline.generation + embeddings.generation,
+        )
         self._browse = Browse(db, state.db, self._visible)
         self._graph = Graph(db)
         self._pins = pins
@@ -175,7 +181,7 @@ class Bridge:
     async def index(self, report: Callable[[Status], None] = lambda _status: None) -> None:
         """Bring the index up to date, embeddings included; raises what keeps the embeddings from it."""
         await self.refresh()
-        while not (status := await self.status(OWNER)).embedding.pending == 0 or not self._embedding.settled:
+        while (status := await self.status(OWNER)).embedding.pending or not self._embedding.settled:
             report(status)
             if self._embedding.trouble:
                 raise self._embedding.trouble
@@ -290,7 +296,12 @@ class Bridge:
         return await self._graph.orphans(limit, await self._visible.notes(scope))
 
     async def pin(
-        self, path: NotePath, other: NotePath, state: Literal["pinned", "hidden"] | None, *, scope: Scope = OWNER
+        self,
+        path: NotePath,
+        other: NotePath,
+        state: Literal["pinned", "hidden"] | None,
+        *,
+        scope: Scope = OWNER,
     ) -> None:
         """Remember what the person said of a related note; raises `NotFound`."""
         sees = scope_matcher(scope)
@@ -327,7 +338,12 @@ class Bridge:
     ) -> tuple[tuple[NoteSummary, ...], str | None]:
         """List notes in path order, one page; the cursor of the last page is None."""
         return await self._browse.notes(
-            folder=folder, tag=tag, modified_after_ns=modified_after_ns, limit=limit, cursor=cursor, scope=scope
+            folder=folder,
+            tag=tag,
+            modified_after_ns=modified_after_ns,
+            limit=limit,
+            cursor=cursor,
+            scope=scope,
         )
 
     async def note_map(self, path: NotePath, *, scope: Scope = OWNER) -> NoteMap:
@@ -335,7 +351,12 @@ class Bridge:
         return await self._browse.map(path, scope)
 
     async def recent(
-        self, *, since_ns: int | None = None, until_ns: int | None = None, limit: int = 50, scope: Scope = OWNER
+        self,
+        *,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+        limit: int = 50,
+        scope: Scope = OWNER,
     ) -> tuple[RecentChange, ...]:
         """List changes, newest first."""
         return await self._browse.recent(since_ns=since_ns, until_ns=until_ns, limit=limit, scope=scope)

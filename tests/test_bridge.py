@@ -66,7 +66,10 @@ async def snapshot(db: Database) -> dict[str, Any]:
         "files": "path, key, size",
         "failures": "path, reason",
     }
-    return {table: sorted(await db.rows(f"SELECT {columns} FROM {table}"), key=repr) for table, columns in tables.items()}
+    return {
+        table: sorted(await db.rows(f"SELECT {columns} FROM {table}"), key=repr)
+        for table, columns in tables.items()
+    }
 
 
 async def test_a_vault_is_searchable_and_changes_follow(vault: Path, tmp_path: Path) -> None:
@@ -113,12 +116,18 @@ async def test_incremental_equals_rebuild(vault: Path, tmp_path: Path) -> None:
         (vault / "New target.md").write_text("---\naliases: [Brand new]\n---\nSee [[Brand new]].\n")
         notes[1].rename(notes[1].with_name("Renamed by hand.md"))
         notes[2].unlink()
-        await until(lambda: _finds(bridge, "path:\"Renamed by hand.md\"", ["Renamed by hand.md"]) if notes[1].parent == vault else _settled(bridge))
+        await until(
+            lambda: (
+                _finds(bridge, 'path:"Renamed by hand.md"', ["Renamed by hand.md"])
+                if notes[1].parent == vault
+                else _settled(bridge)
+            )
+        )
         await asyncio.sleep(2.5)  # deletions wait for a quiet moment
         await until_settled(bridge)
-        grown = await snapshot(bridge._db)  # noqa: SLF001 -- compares rows that no verb shows
+        grown = await snapshot(bridge._db)
     async with serving(settings(vault, tmp_path / "fresh")) as bridge:
-        fresh = await snapshot(bridge._db)  # noqa: SLF001 -- as above
+        fresh = await snapshot(bridge._db)
 
     assert fresh == grown
 
@@ -127,11 +136,11 @@ async def test_nothing_changed_costs_no_rows(vault: Path, tmp_path: Path) -> Non
     """A second start, also after every file was touched, stores no note again."""
     chosen = settings(vault, tmp_path / "data")
     async with serving(chosen) as bridge:
-        before = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")  # noqa: SLF001 -- rows, not verbs
+        before = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")
     for path in vault.rglob("*.md"):
         os.utime(path)
     async with serving(chosen) as bridge:
-        after = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")  # noqa: SLF001 -- as above
+        after = await bridge._db.rows("SELECT id, seq FROM notes ORDER BY id")
 
     assert before == after
 

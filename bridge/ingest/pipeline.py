@@ -34,10 +34,11 @@ from bridge.paths import note_id
 from bridge.stores import changelog, links, notes
 from bridge.stores.changelog import LoggedChange
 from bridge.stores.database import Database
+from bridge.stores.embeddings import Embeddings
 from bridge.stores.fulltext import ChunkDoc, Fulltext
 from bridge.stores.notes import ChunkDiff, Known, Prepared
 from bridge.stores.pins import Pins
-from bridge.stores.embeddings import Embeddings, Vector
+from bridge.stores.vectors import Vector
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +63,12 @@ class _Batch:
     @property
     def well(self) -> list[NotePath]:
         """Paths that are no failures any more."""
-        return [change.path for change in (*self.upserted.values(), *self.touched, *self.deleted.values())]
+        changes: list[Upserted | Touched | Deleted] = [
+            *self.upserted.values(),
+            *self.touched,
+            *self.deleted.values(),
+        ]
+        return [change.path for change in changes]
 
     @classmethod
     def of(cls, changes: Sequence[NoteChange]) -> "_Batch":
@@ -207,7 +213,9 @@ class Pipeline:
         diff, cached = await self._store(batch, changed, gone, embedder)
         owners = {id_: owner for id_, owner, _ in diff.fresh}
         await asyncio.to_thread(
-            self._embeddings.refresh, diff.gone, [(id_, owners[id_], vector) for id_, vector in cached.items()]
+            self._embeddings.refresh,
+            diff.gone,
+            [(id_, owners[id_], vector) for id_, vector in cached.items()],
         )
         await self._index_words(changed, gone)
         self.generation += 1
@@ -300,7 +308,9 @@ class Pipeline:
                 await self._pins.moved(moved_from, note.path)
             change: changelog.ChangeKind = "renamed" if moved_from else "modified" if before else "created"
             entries.append(
-                LoggedChange(now, note.path, note.title, note.kind, change, item.origin, item.revision, moved_from)
+                LoggedChange(
+                    now, note.path, note.title, note.kind, change, item.origin, item.revision, moved_from
+                )
             )
             self._feed.publish("indexed", path=note.path, revision=item.revision, change=change)
         for left in vanished.values():

@@ -47,8 +47,10 @@ def missing(path: str) -> NotFound:
 async def view(db: Database, path: NotePath, file: FileOnDisk, sees: Callable[[str], bool]) -> NoteView:
     """Show a note as its bytes say it, with the index's word on where links lead."""
     note = await asyncio.to_thread(parse, path, file.content)
-    resolved = dict(
-        await db.rows("SELECT target, resolved FROM links WHERE note_id = ? AND target != ''", (note_id(path),))
+    resolved: dict[str, str | None] = dict(
+        await db.rows(
+            "SELECT target, resolved FROM links WHERE note_id = ? AND target != ''", (note_id(path),)
+        )
     )
     backlinks = await db.rows(
         "SELECT n.path, n.title, l.line FROM links l JOIN notes n ON n.id = l.note_id "
@@ -193,4 +195,3 @@ class Browse:
 
 def _ids(allowed: frozenset[Any] | None) -> str | None:
     return None if allowed is None else json.dumps([*allowed])
-

@@ -74,9 +74,13 @@ class Counts:
         notes = await self._visible.notes(scope)
         within = "" if notes is None else "WHERE {} IN (SELECT value FROM json_each(?))"
         params = () if notes is None else (json.dumps([*notes]),)
-        kinds = dict(
-            await self._db.rows(f"SELECT kind, count(*) FROM notes {within.format('id')} GROUP BY kind", params)
+        kinds: dict[str, int] = dict(
+            await self._db.rows(
+                f"SELECT kind, count(*) FROM notes {within.format('id')} GROUP BY kind", params
+            )
         )
         [(chunks,)] = await self._db.rows(f"SELECT count(*) FROM chunks {within.format('note_id')}", params)
         [(links,)] = await self._db.rows(f"SELECT count(*) FROM links {within.format('note_id')}", params)
-        return VaultCounts(kinds.get("note", 0), kinds.get("canvas", 0), kinds.get("transcript", 0), chunks, links)
+        return VaultCounts(
+            kinds.get("note", 0), kinds.get("canvas", 0), kinds.get("transcript", 0), chunks, links
+        )

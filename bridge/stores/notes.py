@@ -8,8 +8,20 @@ from typing import Any, TypeAlias
 import aiosqlite
 import msgspec
 
-from bridge.model import Attachment, Chunk, ChunkId, Failed, Note, NoteId, NotePath, Revision, Stamp, Touched
-from bridge.paths import fold, is_transcript, name_key, note_id
+from bridge.model import (
+    Attachment,
+    Chunk,
+    ChunkId,
+    Failed,
+    Kind,
+    Note,
+    NoteId,
+    NotePath,
+    Revision,
+    Stamp,
+    Touched,
+)
+from bridge.paths import fold, is_transcript, name_key
 from bridge.stores.database import Database, Row
 from bridge.words import head
 
@@ -45,7 +57,7 @@ class Known:
     revision: Revision
     shape: str
     title: str
-    kind: str
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,9 @@ async def stamps(
     Notes of another shape carry a stamp that no file matches, so the source delivers them again.
     """
     known = {
-        NotePath(path): Stamp(modified_ns, size, Revision(revision)) if shape in shapes else Stamp(-1, -1, STALE)
+        NotePath(path): Stamp(modified_ns, size, Revision(revision))
+        if shape in shapes
+        else Stamp(-1, -1, STALE)
         for path, modified_ns, size, revision, shape in await _below(db, "notes", ", revision, shape", paths)
         if not is_transcript(path)
     }
@@ -80,12 +94,16 @@ async def _below(db: Database, table: str, more: str, paths: Collection[NotePath
         return await db.rows(f"{columns} {table}")
     wanted = json.dumps([*paths])
     below = f"{columns} (SELECT value AS top FROM json_each(?1)) CROSS JOIN {table} ON"
-    return await db.rows(f"{below} path = top UNION ALL {below} path > top || '/' AND path < top || '0'", (wanted,))
+    return await db.rows(
+        f"{below} path = top UNION ALL {below} path > top || '/' AND path < top || '0'", (wanted,)
+    )
 
 
 async def paths_of(db: Database, ids: Collection[NoteId]) -> set[str]:
     """Give the paths of those of the notes that are indexed."""
-    rows = await db.rows("SELECT path FROM notes WHERE id IN (SELECT value FROM json_each(?))", (json.dumps([*ids]),))
+    rows = await db.rows(
+        "SELECT path FROM notes WHERE id IN (SELECT value FROM json_each(?))", (json.dumps([*ids]),)
+    )
     return {row[0] for row in rows}
 
 
@@ -136,7 +154,9 @@ async def store(tx: aiosqlite.Connection, seq: int, shape: str, batch: Sequence[
     }
     gone = [ChunkId(id_) for id_, digest in old.items() if id_ not in new or new[ChunkId(id_)][2] != digest]
     if gone:
-        await tx.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
+        await tx.execute(
+            "DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(gone),)
+        )
     await tx.executemany(_PUT_NOTE, [_note_row(prepared, shape, seq) for prepared in batch])
     for table in ("names", "tags"):
         await tx.execute(f"DELETE FROM {table} WHERE note_id IN (SELECT value FROM json_each(?))", (ids,))
@@ -182,7 +202,9 @@ async def forget_files(tx: aiosqlite.Connection, paths: Sequence[NotePath]) -> N
 
 async def forget_failures(tx: aiosqlite.Connection, paths: Sequence[NotePath]) -> None:
     """Drop failures of paths that are well again or gone."""
-    await tx.execute("DELETE FROM failures WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(paths),))
+    await tx.execute(
+        "DELETE FROM failures WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(paths),)
+    )
 
 
 async def touch(tx: aiosqlite.Connection, touched: Iterable[Touched]) -> None:
@@ -207,7 +229,9 @@ async def put_failures(tx: aiosqlite.Connection, failures: Iterable[Failed]) -> 
     )
 
 
-async def put_pending(tx: aiosqlite.Connection, batch: Sequence[Prepared], wanted: Mapping[ChunkId, NoteId]) -> None:
+async def put_pending(
+    tx: aiosqlite.Connection, batch: Sequence[Prepared], wanted: Mapping[ChunkId, NoteId]
+) -> None:
     """Queue the chunks in `wanted` for the embedding model."""
     await tx.executemany(
         "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",

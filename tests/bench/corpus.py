@@ -33,7 +33,12 @@ def make_vault(folder: Path, notes: int) -> None:
     """
     real = real_notes()
     rng = random.Random(7)
-    paragraphs = [part for _, content in real for part in content.decode("utf-8", "replace").split("\n\n") if part.strip()]
+    paragraphs = [
+        part
+        for _, content in real
+        for part in content.decode("utf-8", "replace").split("\n\n")
+        if part.strip()
+    ]
     for n in range(notes):
         name, content = real[n % len(real)]
         if n >= len(real) and not name.endswith(".canvas"):
@@ -60,6 +65,11 @@ def passages(count: int) -> Iterator[str]:
 def queries(count: int) -> list[str]:
     """Questions of four words each, taken from one place of a real note."""
     rng = random.Random(13)
-    words = [word for _, content in real_notes() for word in content.decode("utf-8", "replace").split() if word.isalpha()]
+    words = [
+        word
+        for _, content in real_notes()
+        for word in content.decode("utf-8", "replace").split()
+        if word.isalpha()
+    ]
     starts = [rng.randrange(len(words) - 8) for _ in range(count)]
     return [" ".join(words[start : start + 8 : 2]) for start in starts]

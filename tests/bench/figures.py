@@ -20,7 +20,11 @@ class Figure:
     floor_name: str = ""
 
     def __str__(self) -> str:
-        beside = "" if self.floor is None else f"  floor {self.floor:,.2f} ({self.floor_name}), ratio {self.value / self.floor:.2f}"
+        beside = (
+            ""
+            if self.floor is None
+            else f"  floor {self.floor:,.2f} ({self.floor_name}), ratio {self.value / self.floor:.2f}"
+        )
         return f"{'ok  ' if self.holds else 'MISS'} {self.name}: {self.value:,.2f} {self.unit}{beside}  [{self.target}]"
 
 
@@ -38,13 +42,21 @@ class Report:
         """Add a value that should be at least `limit`."""
         self._add(Figure(name, value, unit, f"at least {limit:,.2f} {unit}", value >= limit))
 
-    def ratio_most(self, name: str, value: float, unit: str, floor: float, floor_name: str, limit: float) -> None:
+    def ratio_most(
+        self, name: str, value: float, unit: str, floor: float, floor_name: str, limit: float
+    ) -> None:
         """Add a value that should be at most `limit` times its floor."""
-        self._add(Figure(name, value, unit, f"ratio at most {limit:g}", value <= limit * floor, floor, floor_name))
+        self._add(
+            Figure(name, value, unit, f"ratio at most {limit:g}", value <= limit * floor, floor, floor_name)
+        )
 
-    def ratio_least(self, name: str, value: float, unit: str, floor: float, floor_name: str, limit: float) -> None:
+    def ratio_least(
+        self, name: str, value: float, unit: str, floor: float, floor_name: str, limit: float
+    ) -> None:
         """Add a value that should be at least `limit` times its floor."""
-        self._add(Figure(name, value, unit, f"ratio at least {limit:g}", value >= limit * floor, floor, floor_name))
+        self._add(
+            Figure(name, value, unit, f"ratio at least {limit:g}", value >= limit * floor, floor, floor_name)
+        )
 
     def _add(self, figure: Figure) -> None:
         self.figures.append(figure)
