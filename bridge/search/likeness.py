@@ -18,7 +18,7 @@ Direction: TypeAlias = Literal["out", "in", "both"]
 MEANING: Final = 1.0
 MEANING_UNKNOWN: Final = 0.25
 """Where the model does not know the source's language."""
-_WORDS: Final = 2.0
+_WORDS: Final = 3.0
 _NAMES: Final = 0.4
 _IS_NAMED: Final = 0.2
 _TAGS: Final = 0.1
@@ -30,6 +30,7 @@ _TELLING_MEANING: Final = 0.15
 _TELLING_WORDS: Final = 0.02
 _TELLING_MENTION: Final = 0.25
 _TELLING_TAGS: Final = 0.1
+_TELLING_THROUGH: Final = 0.3
 _MOST_THROUGH_SHOWN: Final = 3
 
 
@@ -48,6 +49,10 @@ class Tie:
     direction: Direction | None
     through: dict[NoteId, float]
     """The shared neighbours, each the weightier the fewer neighbours it has itself."""
+
+    @property
+    def indirect(self) -> float:
+        return sum(self.through.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +78,26 @@ class Likeness:
     shared: SharedTags = SharedTags((), 0.0)
 
     def score(self, meaning_weight: float) -> float:
-        total = meaning_weight * max(0.0, self.meaning) + _WORDS * self.words + _TAGS * self.shared.weight
-        total += _NAMES * self.names.weight if self.names else 0.0
-        total += _IS_NAMED * self.is_named.weight if self.is_named else 0.0
-        total += _LINKED[self.tie.direction]
-        total += min(_MOST_THROUGH, _THROUGH * sum(self.tie.through.values()))
+        """Sum the signals; a link is a mention already."""
+        named, is_named = (mention.weight if mention else 0.0 for mention in self.mentions)
+        total = (
+            meaning_weight * max(0.0, self.meaning)
+            + _WORDS * self.words
+            + _NAMES * named
+            + _IS_NAMED * is_named
+            + _LINKED[self.tie.direction]
+            + min(_MOST_THROUGH, _THROUGH * self.tie.indirect)
+            + _TAGS * self.shared.weight
+        )
         return 1 - math.exp(-total)
+
+    @property
+    def mentions(self) -> tuple[Mention | None, Mention | None]:
+        """What is mentioned in the source and in this note, where no link says so."""
+        return (
+            None if self.tie.direction in ("out", "both") else self.names,
+            None if self.tie.direction in ("in", "both") else self.is_named,
+        )
 
     @property
     def by_words(self) -> bool:
@@ -97,15 +116,15 @@ class Likeness:
         reasons = []
         if self.tie.direction:
             reasons.append(Why("links", direction=self.tie.direction))
-        if self.names and self.names.weight >= _TELLING_MENTION:
-            reasons.append(Why("mention", text=self.names.name, direction="out"))
-        if self.is_named and self.is_named.weight >= _TELLING_MENTION:
-            reasons.append(Why("mention", text=self.is_named.name, direction="in"))
+        directions: tuple[Direction, ...] = ("out", "in")
+        for direction, mention in zip(directions, self.mentions, strict=True):
+            if mention and mention.weight >= _TELLING_MENTION:
+                reasons.append(Why("mention", text=mention.name, direction=direction))
         if self.words >= _TELLING_WORDS and words:
             reasons.append(Why("words", words=words))
         if self.meaning >= _TELLING_MEANING:
             reasons.append(Why("meaning", cosine=cosine))
-        if self.tie.through:
+        if self.tie.indirect >= _TELLING_THROUGH:
             nearest = heapq.nsmallest(
                 _MOST_THROUGH_SHOWN, self.tie.through, key=lambda id_: -self.tie.through[id_]
             )

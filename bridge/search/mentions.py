@@ -39,6 +39,8 @@ class Mentions:
         """Find the notes in whose texts one of the names stands."""
         found: dict[NoteId, Mention] = {}
         for name in names:
+            if not _is_name(literal(name)):
+                continue
             count, having = await asyncio.to_thread(self._fulltext.naming, name, _MOST_NOTES)
             mention = Mention(name, self._weight(count))
             for note in having:
@@ -50,7 +52,8 @@ class Mentions:
         named: dict[str, list[tuple[NoteId, str]]] = defaultdict(list)
         for note, name in rows:
             named[literal(name)].append((note, name))
-        standing = sorted((words for words in named if f" {words} " in text), key=len, reverse=True)
+        standing = [words for words in named if _is_name(words) and f" {words} " in text]
+        standing.sort(key=len, reverse=True)
         found: dict[NoteId, Mention] = {}
         for words in standing[:_MOST_NAMES]:
             weight = self._weight(self._fulltext.naming(words, 1)[0])
@@ -71,6 +74,11 @@ def _heads(texts: Sequence[str]) -> tuple[str, str]:
     words = literal("\n".join(texts)).split()[:_MOST_WORDS]
     heads = {*words, *(f"{first} {second}" for first, second in pairwise(words))}
     return " ".join(words), json.dumps([*heads], ensure_ascii=False)
+
+
+def _is_name(words: str) -> bool:
+    """Whether these words are more than what is left of `C++` or `#1`."""
+    return len(words) > 1 or not words.isascii()
 
 
 def _heavier(known: Mention | None, than: Mention) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import structlog
 import tantivy
@@ -38,6 +38,9 @@ _Scored = tuple[float, tantivy.DocAddress]
 
 _NAME_BOOST: Final = 0.25
 _MOST_TELLING: Final = 15
+_COMMON_PART: Final = 1 / 8
+_FEW_CHUNKS: Final = 5
+"""A term that more chunks have, and more than an eighth of all, tells nothing of a text."""
 _COMMON: Final = 0.15
 """A word whose idf is a smaller part of the query's highest than this ranks nothing."""
 _MOST_LANGUAGES: Final = 5
@@ -86,6 +89,15 @@ class _Tree:
 
     query: Query
     ideal: float
+
+
+class _Telling(NamedTuple):
+    """A term of a text, with its part in the text's BM25 against itself."""
+
+    value: float
+    term: str
+    weight: float
+    saturation: float
 
 
 class Fulltext:
@@ -172,21 +184,30 @@ class Fulltext:
         """
         assert_off_loop()
         searcher = self._index.searcher()
-        weighed = []
+        common = max(_FEW_CHUNKS, searcher.num_docs * _COMMON_PART)
+        every: list[_Telling] = []
+        shared: list[_Telling] = []
         for term, count in counts.items():
             having = searcher.doc_freq("text", term)
-            if having > own.get(term, 0) and len(term) > 1:
+            if len(term) > 1 and not term.isdigit() and having <= common:
                 idf = _idf(searcher.num_docs, having)
-                weighed.append((math.sqrt(count) * idf, term, count, idf))
-        telling = heapq.nlargest(_MOST_TELLING, weighed)
+                one = _Telling(math.sqrt(count) * idf, term, math.sqrt(count), count / (count + _K1))
+                every.append(one)
+                if having > own.get(term, 0):
+                    shared.append(one)
+        telling = heapq.nlargest(_MOST_TELLING, shared)
         if not telling:
             return frozenset(), []
         query = Query.boolean_query(
-            [(Occur.Should, self._term("text", term, math.sqrt(count))) for _, term, count, _ in telling]
+            [(Occur.Should, self._term("text", one.term, one.weight)) for one in telling]
         )
-        ideal = sum(weight * _SATURATED * count / (count + _K1) for weight, _, count, _ in telling)
+        # What tells most may be the text's alone: then what it shares makes up less of it.
+        ideal = max(
+            sum(one.value * _SATURATED * one.saturation for one in best)
+            for best in (telling, heapq.nlargest(_MOST_TELLING, every))
+        )
         hits = self._ranked(searcher, _Tree(query, ideal), k, notes)
-        return frozenset(term for _, term, _, _ in telling), hits
+        return frozenset(one.term for one in telling), hits
 
     def naming(self, name: str, k: int) -> tuple[int, frozenset[NoteId]]:
         """Count the chunks in which a name stands, and give the notes of `k` of them."""
