@@ -131,11 +131,13 @@ def test_phrases_must_stand_as_they_are(index: Fulltext) -> None:
         chunk(3, "runs with dogs", title="running dog"),
         chunk(4, "全文検索エンジン"),
         chunk(5, "検索の全文"),
-        chunk(6, "ends on running", headings=("dog",)),
+        chunk(6, "dog at the start", headings=("running",)),
     )
 
     assert sorted(notes_of(search(index, '"running dog"'))) == [1, 3]
     assert notes_of(search(index, '"文検索"')) == [4]
+    assert notes_of(search(index, '"running dog" "dog sleeps"')) == [1]
+    assert notes_of(search(index, '"running dog"', notes=frozenset({NoteId(3)}))) == [3]
 
 
 def test_exclusions_leave_whole_notes_out(index: Fulltext) -> None:
@@ -202,12 +204,18 @@ def test_a_score_says_how_much_of_the_query_is_there(index: Fulltext) -> None:
 def test_replaced_and_removed_chunks_are_gone(index: Fulltext) -> None:
     """A note's new chunks take the place of its old ones, also within one commit."""
     fill(index, chunk(1, "alpha"), chunk(2, "alpha"))
-    index.replace(NoteId(1), [chunk(1, "beta")])
-    index.replace(NoteId(1), [chunk(1, "gamma")])
+    for note in (1, 3):
+        index.replace(NoteId(note), [chunk(note, "beta")])
+        index.replace(NoteId(note), [chunk(note, f"gamma{note}")])
     index.remove(NoteId(2))
     index.commit()
 
-    assert [notes_of(search(index, word)) for word in ("alpha", "beta", "gamma")] == [[], [], [1]]
+    assert [notes_of(search(index, word)) for word in ("alpha", "beta", "gamma1", "gamma3")] == [
+        [],
+        [],
+        [1],
+        [3],
+    ]
 
 
 def test_big_ids_come_back_whole(index: Fulltext) -> None:

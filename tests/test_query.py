@@ -13,6 +13,7 @@ from bridge.search.query import parse_query
     [
         ("rank fusion", ParsedQuery("rank fusion")),
         ('say "rank fusion" twice', ParsedQuery("say rank fusion twice", phrases=("rank fusion",))),
+        ('"rank fusion"-draft', ParsedQuery("rank fusion -draft", phrases=("rank fusion",))),
         ("“rank fusion”", ParsedQuery("rank fusion", phrases=("rank fusion",))),
         ("„Haus am See“ kaufen", ParsedQuery("Haus am See kaufen", phrases=("Haus am See",))),
         ("fusion -draft", ParsedQuery("fusion", without=("draft",))),

@@ -80,6 +80,17 @@ def test_scripts_without_blanks_are_found_inside_a_sentence(query: str, text: st
     assert all(indexed & set(word) for word in query_terms(query, [""]))
 
 
+@pytest.mark.parametrize(
+    ("query", "text"), [("ราม", "มารา นาม"), ("検索", "索引を検査する"), ("học sinh", "sinh viên học")]
+)
+def test_the_same_letters_in_another_order_are_another_word(query: str, text: str) -> None:
+    """N-grams and pairs of Vietnamese syllables tell a word from its scattered letters."""
+    language = language_of(query)
+    indexed = set(terms(text, language).split())
+
+    assert not all(indexed & set(word) for word in query_terms(query, [language]))
+
+
 def test_a_query_is_read_in_every_language_of_the_index() -> None:
     """A German query finds a German note even when its language was not guessed."""
     assert found("Häuser", "Ein Haus", "de", languages=("en", "de"))
@@ -171,6 +182,7 @@ def test_any_text_can_be_analysed(text: str) -> None:
         ("", ""),
         ("12345 --- !!!", ""),
         ("PostgreSQL", ""),
+        ("de la", ""),
     ],
 )
 def test_a_language_is_told_from_few_words(text: str, language: str) -> None:
