@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 import pytest
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,12 @@ class Done:
         return msgspec.json.decode(self.out)
 
 
-Transom: TypeAlias = Callable[..., Done]
-
-
 @dataclass(frozen=True, slots=True)
 class Serving:
     """A bridge in a process of its own and the first lines that it printed."""
 
     process: subprocess.Popen[str]
     lines: list[str]
-    vault: Path
     data: Path
     log: Path
 
@@ -40,67 +38,80 @@ class Serving:
     def url(self) -> str:
         return self.lines[0].removeprefix("Transom is listening on ")
 
-    @property
-    def flags(self) -> tuple[str, str, str, str]:
-        return ("--vault", str(self.vault), "--data", str(self.data))
 
+class Machine:
+    """A computer on which nothing is set, without an embedding model."""
 
-Serve: TypeAlias = Callable[..., Serving]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home, self.here, self.data = folder / "home", folder / "here", folder / "data"
+        self.home.mkdir()
+        self.here.mkdir()
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+        ours = {"HOME": str(self.home), "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1"}
+        self.environment = kept | ours | {"TRANSOM_EMBEDDING_MODEL": "none"}
+        self._started: list[subprocess.Popen[str]] = []
 
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A machine on which nothing is set, without an embedding model."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
-    home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
-    return kept | {"HOME": str(home), "TRANSOM_EMBEDDING_MODEL": "none", "PYTHONUTF8": "1"}
-
-
-@pytest.fixture
-def transom(environment: Mapping[str, str], tmp_path: Path) -> Transom:
-    """Call `transom` in an empty folder."""
-    here = tmp_path / "here"
-    here.mkdir()
-
-    def call(*arguments: str | Path, **variables: str) -> Done:
+    def transom(self, *arguments: str | Path, **variables: str) -> Done:
+        """Call a command in an empty folder."""
         done = subprocess.run(
             [sys.executable, "-m", "bridge", *map(str, arguments)],
             check=False,
             capture_output=True,
-            text=True,
             encoding="utf-8",
-            cwd=here,
-            env={**environment, "PYTHONPATH": str(Path(__file__).parents[2]), **variables},
+            cwd=self.here,
+            env=self.environment | variables,
             timeout=60,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    return call
+    def serve(self, vault: Path, **variables: str) -> Serving:
+        """Start a bridge of a vault on a free port."""
+        log = self.folder / "serve.log"
+        flags = ["--vault", str(vault), "--data", str(self.data), "--port", "0"]
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bridge", "serve", *flags],
+                stdout=subprocess.PIPE,
+                stderr=out,
+                encoding="utf-8",
+                env=self.environment | variables,
+            )
+        self._started.append(process)
+        assert process.stdout is not None
+        return Serving(process, [process.stdout.readline().rstrip() for _ in range(4)], self.data, log)
+
+    def close(self) -> None:
+        """Stop the bridges that still run."""
+        for process in self._started:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+Transom: TypeAlias = Callable[..., Done]
+Serve: TypeAlias = Callable[..., Serving]
 
 
 @pytest.fixture
-def serve(environment: Mapping[str, str], vault: Path, tmp_path: Path) -> Iterator[Serve]:
-    """Start bridges of the sample vault on free ports; those still running are stopped."""
-    started: list[subprocess.Popen[str]] = []
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(tmp_path)
+    yield made
+    made.close()
 
-    def start(*arguments: str | Path, **variables: str) -> Serving:
-        data = tmp_path / "data"
-        flags = ["--vault", vault, "--data", data, "--port", "0", *arguments]
-        with (tmp_path / "serve.log").open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "bridge", "serve", *map(str, flags)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**environment, "PYTHONPATH": str(Path(__file__).parents[2]), **variables},
-            )
-        started.append(process)
-        assert process.stdout is not None
-        lines = [process.stdout.readline().rstrip() for _ in range(4)]
-        return Serving(process, lines, vault, data, tmp_path / "serve.log")
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.communicate(timeout=20)
+@pytest.fixture
+def transom(machine: Machine) -> Transom:
+    """Call `transom` with these arguments and environment variables."""
+    return machine.transom
+
+
+@pytest.fixture
+def flags(machine: Machine, vault: Path) -> tuple[str, ...]:
+    """The sample vault and a data folder of its own."""
+    return ("--vault", str(vault), "--data", str(machine.data))
+
+
+@pytest.fixture
+def serve(machine: Machine, vault: Path) -> Serve:
+    """Start a bridge of the sample vault with these environment variables."""
+    return lambda **variables: machine.serve(vault, **variables)

@@ -17,8 +17,8 @@ def finding(done: Done, check: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def flags(vault: Path, tmp_path: Path) -> tuple[str, ...]:
-    return ("--vault", str(vault), "--data", str(tmp_path / "data"), "--json")
+def flags(flags: tuple[str, ...]) -> tuple[str, ...]:
+    return (*flags, "--json")
 
 
 def test_a_sound_installation_has_no_fault(transom: Transom, flags: tuple[str, ...], tmp_path: Path) -> None:
@@ -82,10 +82,10 @@ def test_a_port_in_use(transom: Transom, flags: tuple[str, ...]) -> None:
     assert "fault" == finding(done, "port")["state"]
 
 
-def test_a_running_bridge_is_no_fault(transom: Transom, serve: Serve) -> None:
+def test_a_running_bridge_is_no_fault(transom: Transom, serve: Serve, flags: tuple[str, ...]) -> None:
     """Its port and its hold on the data folder are as they should be."""
     serving = serve()
-    done = transom("doctor", *serving.flags, "--json")
+    done = transom("doctor", *flags)
 
     assert 0 == done.code
     assert serving.url in finding(done, "data")["message"]

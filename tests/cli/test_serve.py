@@ -68,11 +68,11 @@ def test_a_signal_stops_it_cleanly(serve: Serve, how: signal.Signals) -> None:
     assert not (serving.data / "bridge.json").exists()
 
 
-def test_a_port_in_use_is_said(serve: Serve, transom: Transom, vault: Path, tmp_path: Path) -> None:
+def test_a_port_in_use_is_said(transom: Transom, flags: tuple[str, ...]) -> None:
     """The sentence names the port and the way out; the exit code is 1."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = transom("serve", "--vault", vault, "--data", tmp_path / "other", "--port", str(port))
+        done = transom("serve", *flags, "--port", str(port))
 
     assert 1 == done.code
     assert f"Port {port} of 127.0.0.1" in done.err
@@ -80,29 +80,33 @@ def test_a_port_in_use_is_said(serve: Serve, transom: Transom, vault: Path, tmp_
     assert "" == done.out
 
 
-def test_two_bridges_on_one_data_folder_are_refused(serve: Serve, transom: Transom) -> None:
+def test_two_bridges_on_one_data_folder_are_refused(
+    serve: Serve, transom: Transom, flags: tuple[str, ...]
+) -> None:
     """The second says who works there, and the first goes on."""
     serving = serve()
-    done = transom("serve", *serving.flags, "--port", "0")
+    done = transom("serve", *flags, "--port", "0")
 
     assert 1 == done.code
     assert serving.url in done.err
-    assert 0 == transom("status", *serving.flags).code
+    assert 0 == transom("status", *flags).code
 
 
-def test_a_killed_bridge_leaves_nothing_in_the_way(serve: Serve, transom: Transom) -> None:
+def test_a_killed_bridge_leaves_nothing_in_the_way(
+    serve: Serve, transom: Transom, flags: tuple[str, ...]
+) -> None:
     """After SIGKILL its note is stale: commands work by themselves, a new bridge starts."""
     serving = serve()
     serving.process.kill()
     serving.process.wait()
 
     assert (serving.data / "bridge.json").exists()
-    assert 0 == transom("status", *serving.flags).code
+    assert 0 == transom("status", *flags).code
     assert serve().lines[0].startswith("Transom is listening on http://127.0.0.1:")
 
 
 def test_https_is_served_and_commands_trust_the_own_certificate(
-    serve: Serve, transom: Transom, tmp_path: Path
+    serve: Serve, transom: Transom, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     """With certificate and key the address is https, also for commands."""
     openssl = shutil.which("openssl")
@@ -120,15 +124,17 @@ def test_https_is_served_and_commands_trust_the_own_certificate(
     context = ssl.create_default_context(cafile=str(cert))
     context.check_hostname = False
     assert 200 == urllib.request.urlopen(f"{serving.url}/v1/health", context=context).status
-    assert 0 == transom("status", *serving.flags, **tls).code
+    assert 0 == transom("status", *flags, **tls).code
 
 
-def test_a_certificate_that_is_none_is_refused(transom: Transom, vault: Path, tmp_path: Path) -> None:
+def test_a_certificate_that_is_none_is_refused(
+    transom: Transom, flags: tuple[str, ...], tmp_path: Path
+) -> None:
     """Wrong settings are exit code 2 before anything is served."""
     broken = tmp_path / "broken.pem"
     broken.write_text("no certificate")
     variables = {"TRANSOM_SERVER_TLS_CERT": str(broken), "TRANSOM_SERVER_TLS_KEY": str(broken)}
-    done = transom("serve", "--vault", vault, "--data", tmp_path / "d", "--port", "0", **variables)
+    done = transom("serve", *flags, "--port", "0", **variables)
 
     assert 2 == done.code
     assert "tls_cert" in done.err
