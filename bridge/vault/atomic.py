@@ -57,9 +57,9 @@ def move(source: str, target: str) -> None:
 
 
 def discard(temporary: str) -> None:
-    """Remove what lies under a temporary name, if anything does."""
+    """Remove what lies under a temporary name, if anything does and the disk allows it."""
     for name in leftovers(temporary):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(name)
 
 

@@ -87,8 +87,9 @@ class VaultWriter:
 
     async def recover(self) -> None:
         """Settle the one change that a crash may have cut short; call it before the first write."""
-        for entry in await self._state.journal(limit=1):
-            await self._in_turn(self._settle(entry))
+        if await asyncio.to_thread(_is_filled, self._root):
+            for entry in await self._state.journal(limit=1):
+                await self._in_turn(self._settle(entry))
 
     def origin_of(self, path: NotePath, revision: Revision | None) -> str:
         """Tell who wrote a revision or deleted a path (None) just now; `files` when it was not us."""
@@ -312,6 +313,14 @@ def _place(root: Path, path: NotePath) -> tuple[str, FileOnDisk | None]:
     if kind != stat.S_IFREG:
         raise Clash(f"{path} is not the name of a file here but of a folder.", key="name_clash", path=path)
     return real, _read_if_there(real)
+
+
+def _is_filled(root: Path) -> bool:
+    """Whether the vault is there: of one that is not mounted, nothing can be judged."""
+    try:
+        return bool(os.listdir(root))
+    except OSError:
+        return False
 
 
 def _read_if_there(real: str) -> FileOnDisk | None:

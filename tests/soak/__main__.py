@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from tests.soak.crash import crash_at_random
 from tests.soak.files import watch_random_operations
 
 MINUTES = float(sys.argv[1]) if len(sys.argv) > 1 else 5
@@ -16,8 +17,9 @@ def operate(seed: int) -> None:
     asyncio.run(watch_random_operations(seed, steps=200))
 
 
-RUNS: dict[str, Callable[[int], None]] = {
+RUNS: dict[str, Callable[[int], object]] = {
     "random operations on a watched folder": operate,
+    "a writer killed at any moment": crash_at_random,
 }
 
 for title, once in RUNS.items():

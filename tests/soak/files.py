@@ -10,7 +10,7 @@ import time
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import assert_never
 
 from bridge.model import (
@@ -43,10 +43,11 @@ class Mirror:
     async def known(self, paths: Collection[NotePath] | None) -> dict[NotePath, Stamp]:
         if paths is None:
             return dict(self.stamps)
+        tops = set(paths)
         return {
             path: stamp
             for path, stamp in self.stamps.items()
-            if any(path == top or path.startswith(top + "/") for top in paths)
+            if tops.intersection([path, *map(str, PurePosixPath(path).parents)])
         }
 
     def apply(self, batch: list[NoteChange]) -> None:
