@@ -218,6 +218,23 @@ def test_replaced_and_removed_chunks_are_gone(index: Fulltext) -> None:
     ]
 
 
+def test_a_note_saved_again_and_again_is_still_found(index: Fulltext) -> None:
+    """Deleted chunks that wait for a merge change nothing, however many they are."""
+    for _ in range(5):
+        fill(index, chunk(1, "alpha beta"))
+
+    assert notes_of(search(index, "alpha gamma")) == [1]
+
+
+def test_a_page_of_text_is_a_query(index: Fulltext) -> None:
+    """Thousands of words are searched for in a moment, by those that tell most."""
+    fill(index, *(chunk(n, f"common words and word{n}") for n in range(1, 40)))
+    page = " ".join(f"unheard{n} common words" for n in range(3000)) + " word7"
+
+    assert len(index.query_terms(parse_query(page))) <= 64
+    assert notes_of(search(index, page))[0] == 7
+
+
 def test_big_ids_come_back_whole(index: Fulltext) -> None:
     """Ids of 63 bits survive, and delete what they name."""
     big = NoteId(2**63 - 1)

@@ -43,6 +43,8 @@ _FEW_CHUNKS: Final = 5
 """A term that more chunks have, and more than an eighth of all, tells nothing of a text."""
 _COMMON: Final = 0.15
 """A word whose idf is a smaller part of the query's highest than this ranks nothing."""
+_MOST_WORDS: Final = 64
+"""Of a query longer than this, the rarest words rank."""
 _MOST_LANGUAGES: Final = 5
 _FEW_NOTES: Final = 1000
 """Up to so many notes to search among go into the query; of more, it takes long to build."""
@@ -260,10 +262,12 @@ class Fulltext:
         for variants in query_terms(query.text, languages):
             counted = [(term, searcher.doc_freq("text", term)) for term in variants]
             found.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
-        highest = max((idf for idf, counted in found if any(count for _, count in counted)), default=math.inf)
+        known = [idf for idf, counted in found if any(count for _, count in counted)]
+        highest = max(known, default=math.inf)
+        found.sort(key=lambda pair: (pair[0] <= highest, pair[0]), reverse=True)
         return [
             _Word(counted, idf, math.sqrt(min(1.0, idf / highest)))
-            for idf, counted in found
+            for idf, counted in found[:_MOST_WORDS]
             if idf >= _COMMON * highest
         ]
 
@@ -395,6 +399,7 @@ def _worded(phrases: Iterable[str]) -> Iterable[list[str]]:
 
 def _idf(documents: int, having: int) -> float:
     """The inverse document frequency that tantivy's BM25 uses (as Lucene's)."""
+    documents = max(documents, having)  # `having` counts deleted documents until segments merge
     return math.log1p((documents - having + 0.5) / (having + 0.5))
 
 
