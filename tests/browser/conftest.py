@@ -53,14 +53,15 @@ class RunningBridge:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "bridge", "serve", "--port", self._port]
-        self._process = subprocess.Popen(
-            [*command, "--vault", self.vault, "--data", self._data],
-            cwd=self._folder,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=(self._folder / "log").open("ab"),
-            text=True,
-        )
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--vault", self.vault, "--data", self._data],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line.startswith("Transom is listening on "), (self._folder / "log").read_text()

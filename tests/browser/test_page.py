@@ -198,9 +198,9 @@ async def test_address_holds_query_and_mode(bridge: RunningBridge, open_page: Op
 
 async def test_nothing_found(bridge: RunningBridge, open_page: OpenPage) -> None:
     """A query without hits says so, as text."""
-    page = await open_page(bridge, at=f"{WORDS}&q=%3Ci%3Exyzzyq")
+    page = await open_page(bridge, at=f"{WORDS}&q=%3Cxyzzyq%3E")
 
-    await expect(page.locator("#blank h2")).to_contain_text("Nothing found for “\u2068<i>xyzzyq\u2069”")
+    await expect(page.locator("#blank h2")).to_contain_text("Nothing found for “\u2068<xyzzyq>\u2069”")
 
 
 # --- related notes ---

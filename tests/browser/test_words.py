@@ -1,12 +1,17 @@
 """What the page says about the bridge's states, for each that the API can report."""
 
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
 
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
 
-from tests.browser.conftest import OpenPage, RunningBridge
+from tests.browser.conftest import RunningBridge
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+Say: TypeAlias = Callable[..., Awaitable[Any]]
 
 STATUS = {
     "vault": {"notes": 1284, "canvases": 1, "transcripts": 0, "chunks": 9000, "links": 10},
@@ -29,12 +34,8 @@ STATUS = {
 
 def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Lay nested changes over a value."""
-    return {
-        name: changed(value, changes[name])
-        if isinstance(value, dict) and name in changes
-        else changes.get(name, value)
-        for name, value in {**base, **changes}.items()
-    }
+    laid = {name: changed(base[name], new) if isinstance(new, dict) else new for name, new in changes.items()}
+    return {**base, **laid}
 
 
 def files(state: str, reason: str | None = None) -> dict[str, Any]:
@@ -47,6 +48,20 @@ def livesync(state: str, **more: Any) -> dict[str, Any]:
 
 def embedding(**changes: Any) -> dict[str, Any]:
     return {"embedding": changes}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def say(bridge: RunningBridge, chromium: Browser) -> AsyncIterator[Say]:
+    """Call a function of the page's words.js."""
+    page = await chromium.new_page()
+    await page.goto(bridge.url)
+
+    async def call(name: str, *values: Any) -> Any:
+        script = "async ([name, values]) => (await import('/page/words.js'))[name](...values)"
+        return await page.evaluate(script, [name, values])
+
+    yield call
+    await page.close()
 
 
 @pytest.mark.parametrize(
@@ -74,14 +89,9 @@ def embedding(**changes: Any) -> dict[str, Any]:
         (livesync("stopped", reason="no answer"), "fault", "LiveSync has stopped: no answer"),
     ],
 )
-async def test_states_in_plain_words(
-    bridge: RunningBridge, open_page: OpenPage, changes: dict[str, Any], tone: str, text: str
-) -> None:
+async def test_states_in_plain_words(say: Say, changes: dict[str, Any], tone: str, text: str) -> None:
     """Each state has its sentence; the worst is said first."""
-    page = await open_page(bridge)
-    said = await page.evaluate(
-        "async status => (await import('/page/words.js')).state(status)", changed(STATUS, changes)
-    )
+    said = await say("state", changed(STATUS, changes))
 
     assert (said["tone"], said["text"]) == (tone, text)
 
@@ -97,23 +107,16 @@ async def test_states_in_plain_words(
         (None, "keyword", ""),
     ],
 )
-async def test_what_an_answer_lacks(
-    bridge: RunningBridge, open_page: OpenPage, reason: str | None, mode: str, text: str
-) -> None:
+async def test_what_an_answer_lacks(say: Say, reason: str | None, mode: str, text: str) -> None:
     """A signal that is missing is named under the field with its reason; so is coverage below one."""
-    page = await open_page(bridge)
     missing = [{"signal": "semantic", "reason": reason}] if reason else []
     answer = {"signals_missing": missing, "coverage": 0.719}
-    said = await page.evaluate(
-        "async ([answer, mode]) => (await import('/page/words.js')).lacks(answer, mode)", [answer, mode]
-    )
 
-    assert said == text
+    assert await say("lacks", answer, mode) == text
 
 
-async def test_reasons_in_plain_words(bridge: RunningBridge, open_page: OpenPage) -> None:
+async def test_reasons_in_plain_words(say: Say) -> None:
     """Each reason why a note is related has its words; the related note is their subject."""
-    page = await open_page(bridge)
     reasons = [
         {"kind": "meaning", "cosine": 0.8},
         {"kind": "words", "words": ["crumb", "ear"]},
@@ -124,9 +127,7 @@ async def test_reasons_in_plain_words(bridge: RunningBridge, open_page: OpenPage
         {"kind": "tags", "tags": ["bread"]},
         {"kind": "of a later version"},
     ]
-    said = await page.evaluate(
-        "async reasons => (await import('/page/words.js')).why(reasons, true)", reasons
-    )
+    said = await say("why", reasons, True)
 
     assert said.replace("\u2068", "").replace("\u2069", "").split(" · ") == [
         "Pinned",
