@@ -173,6 +173,11 @@ def language_of(text: str) -> str:
     return _latin_language(sample)
 
 
+def function_words(language: str) -> str:
+    """Give the words of a language that are in every text, blank-separated; none where none are known."""
+    return _FUNCTION_WORDS.get(language, "")
+
+
 def _main_script(sample: str) -> str:
     letters: Counter[str] = Counter()
     for letter, count in Counter(sample).items():

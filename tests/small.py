@@ -27,9 +27,7 @@ def settings(vault: Path, data: Path, model: str = "none") -> Settings:
 
 
 @asynccontextmanager
-async def indexed(
-    vault: Path, notes: Mapping[str, str], model: str = "none"
-) -> AsyncIterator[Bridge]:
+async def indexed(vault: Path, notes: Mapping[str, str], model: str = "none") -> AsyncIterator[Bridge]:
     """Write the notes and open a bridge that has indexed them."""
     async with Bridge.open(settings(write(vault, notes), vault.with_name("data"), model)) as bridge:
         await bridge.index()

@@ -112,12 +112,12 @@ async def test_expand(tmp_path: Path) -> None:
         return [note_id(path(each)) for each in paths]
 
     async with indexed(tmp_path / "vault", VAULT) as bridge:
-        graph = Graph(bridge._db)  # noqa: SLF001 -- the part under test, over real rows
+        graph = Graph(bridge._db)
         found = await graph.expand(ids("Up.md"), hops=2, notes=None)
         seen = frozenset(ids("Up.md", "Start.md", "Near.md"))
         guarded = await graph.expand(ids("Up.md"), hops=2, notes=seen)
 
-    assert [*found.items()][0] == (*ids("Start.md"), 1)
+    assert next(iter(found.items())) == (*ids("Start.md"), 1)
     assert found.keys() == {*ids("Start.md", "Near.md", "Far.md", "A/Twin.md", "Secret/Hub.md")}
     assert guarded == {ids("Start.md")[0]: 1, ids("Near.md")[0]: 2}
 
@@ -131,5 +131,3 @@ async def test_a_dense_web(tmp_path: Path) -> None:
 
     assert len(around.nodes) == 150
     assert {node.hops for node in around.nodes if node.path != "7.md"} == {1}
-
-

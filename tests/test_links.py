@@ -79,7 +79,7 @@ def test_alias() -> None:
 
 async def ends(bridge: Bridge) -> list[tuple[object, ...]]:
     """Every link with its ends."""
-    return await bridge._db.rows(  # noqa: SLF001 -- compares rows that no verb shows whole
+    return await bridge._db.rows(
         "SELECT path, ordinal, target, resolved, resolved_id, ambiguous FROM links "
         "JOIN notes ON notes.id = note_id ORDER BY path, ordinal"
     )

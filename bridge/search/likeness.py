@@ -101,8 +101,9 @@ class Likeness:
 
     @property
     def by_words(self) -> bool:
-        """Whether words speak louder than meaning."""
-        return _WORDS * self.words > self.meaning
+        """Whether words are worth showing, and speak louder than meaning."""
+        quiet = self.meaning < max(_TELLING_MEANING, _WORDS * self.words)
+        return self.words >= _TELLING_WORDS and quiet
 
     @property
     def tells(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.errors import TransomError
 from bridge.ingest.embedding import Embedding
-from bridge.language import language_of
+from bridge.language import function_words, language_of
 from bridge.model import ChunkId, NoteId, NotePath, RelatedHit
 from bridge.paths import note_id
 from bridge.search.browse import missing
@@ -195,6 +195,8 @@ class Related:
         for term in terms("\n".join(source.names), source.language).split():
             counts[term] += _NAME_COUNTS
             own[term] = len(source.texts)
+        for term in terms(function_words(source.language), source.language).split():
+            counts.pop(term, None)
         return self._fulltext.alike(counts, own if source.id is not None else {}, _DEPTH, notes)
 
     async def _tags(self, id_: NoteId, notes: NoteSet) -> dict[NoteId, SharedTags]:
@@ -266,7 +268,7 @@ class Related:
                     passage=passage,
                     heading_path=tuple(json.loads(heading_path)),
                     lines=(first_line, last_line),
-                    why=one.why(cosine, _standing(passage, telling, language), path_of),
+                    why=one.why(cosine, _standing(passage, telling, language, source.language), path_of),
                     open_url=open_url(self._vault_name, path),
                 )
             )
@@ -290,9 +292,10 @@ class Related:
         return {NoteId(row[0]): row[1:] for row in rows}
 
 
-def _standing(passage: str, telling: frozenset[str], language: str) -> tuple[str, ...]:
-    """Give the telling words as they stand in a passage, each once."""
-    words = (passage[start:end] for start, end in highlights(passage, telling, language))
+def _standing(passage: str, telling: frozenset[str], *languages: str) -> tuple[str, ...]:
+    """Give the telling words as they stand in a passage, each once, the longest first."""
+    spans = {span for language in languages for span in highlights(passage, telling, language)}
+    words = sorted((passage[start:end] for start, end in spans), key=lambda word: (-len(word), word))
     once = {word.casefold(): word for word in words}
     return tuple(once.values())[:_MOST_WORDS_SHOWN]
 
