@@ -43,9 +43,13 @@ async def run(report: Report, name: str, threads: int = 1) -> None:
     tokens = sum(map(embedder.count_tokens, texts))
     bare = await asyncio.to_thread(_bare, models_dir() / f"{name}.gguf", embedder.window, texts, threads)
     _, ours = await embed(embedder, texts)
-    bare_again = await asyncio.to_thread(_bare, models_dir() / f"{name}.gguf", embedder.window, texts, threads)
+    bare_again = await asyncio.to_thread(
+        _bare, models_dir() / f"{name}.gguf", embedder.window, texts, threads
+    )
     floor = tokens / min(bare, bare_again)
-    report.ratio_least(f"embedding with {name}, {threads} at once", tokens / ours, "tokens/s", floor, "bare contexts", 0.9)
+    report.ratio_least(
+        f"embedding with {name}, {threads} at once", tokens / ours, "tokens/s", floor, "bare contexts", 0.9
+    )
     await embedder.close()
 
 

@@ -32,7 +32,12 @@ async def run(report: Report, notes: int = 20_000) -> None:
         vault = folder / "vault"
         make_vault(vault, notes)
         seconds, chunks = await first_index(settings(vault, folder / "data"))
-        report.least(f"first index of {notes:,} notes ({chunks:,} chunks)", notes / seconds, "notes/s", PEER_NOTES_A_SECOND)
+        report.least(
+            f"first index of {notes:,} notes ({chunks:,} chunks)",
+            notes / seconds,
+            "notes/s",
+            PEER_NOTES_A_SECOND,
+        )
         bare = await asyncio.to_thread(_bare, vault, folder / "bare")
         report.ratio_most("first index", seconds, "s", bare, "parse, documents, rows in bare loops", 2)
         await _nothing_changed(report, settings(vault, folder / "data"), vault, notes)
@@ -40,7 +45,10 @@ async def run(report: Report, notes: int = 20_000) -> None:
         make_vault(small, notes // 20)
         few, _ = await first_index(settings(small, folder / "small-data"))
         report.most(
-            f"cost of a note at {notes:,} over that at {notes // 20:,}", (seconds / notes) / (few / (notes // 20)), "x", 1.2
+            f"cost of a note at {notes:,} over that at {notes // 20:,}",
+            (seconds / notes) / (few / (notes // 20)),
+            "x",
+            1.2,
         )
 
 
@@ -62,7 +70,12 @@ async def _nothing_changed(report: Report, chosen: Settings, vault: Path, notes:
             await bridge.refresh()
             starts.append(time.perf_counter() - started)
     report.ratio_most(
-        f"start over {notes:,} unchanged notes", min(starts) * 1000, "ms", min(walks) * 1000, "os.walk and stat", 3
+        f"start over {notes:,} unchanged notes",
+        min(starts) * 1000,
+        "ms",
+        min(walks) * 1000,
+        "os.walk and stat",
+        3,
     )
 
 
@@ -91,7 +104,9 @@ def _bare(vault: Path, folder: Path) -> float:
     files = sorted(path for path in vault.rglob("*") if path.is_file())
     started = time.perf_counter()
     prepared = prepare(
-        [Upserted(NotePath(str(path.relative_to(vault))), path.read_bytes(), 0, "files") for path in files], None, 192
+        [Upserted(NotePath(str(path.relative_to(vault))), path.read_bytes(), 0, "files") for path in files],
+        None,
+        192,
     )
     for at in range(0, len(prepared), 256):
         for item in prepared[at : at + 256]:
@@ -119,7 +134,11 @@ def _bare(vault: Path, folder: Path) -> float:
             )  # fmt: skip
             db.executemany(
                 "INSERT INTO links VALUES (?, ?, ?, ?)",
-                [(item.id, n, link.target, link.line) for item in batch for n, link in enumerate(item.note.links)],
+                [
+                    (item.id, n, link.target, link.line)
+                    for item in batch
+                    for n, link in enumerate(item.note.links)
+                ],
             )
     seconds = time.perf_counter() - started
     fulltext.close()

@@ -35,7 +35,9 @@ def run(report: Report, base: Floats, count: int = 100_000) -> float:
             rows = range(first, min(first + 5000, count))
             index.upsert(rows, rows, vectors[rows.start : rows.stop])
         db = sqlite.connect(Path(folder) / "exact.sqlite", vectors=True)
-        db.execute(f"CREATE VIRTUAL TABLE v USING vec0(id INTEGER PRIMARY KEY, e FLOAT[{base.shape[1]}] distance_metric=cosine)")
+        db.execute(
+            f"CREATE VIRTUAL TABLE v USING vec0(id INTEGER PRIMARY KEY, e FLOAT[{base.shape[1]}] distance_metric=cosine)"
+        )
         db.execute("BEGIN")
         db.executemany("INSERT INTO v VALUES (?, ?)", ((row, vectors[row].tobytes()) for row in range(count)))
         db.execute("COMMIT")
@@ -48,7 +50,9 @@ def run(report: Report, base: Floats, count: int = 100_000) -> float:
             found += len(truth & {near.id for near in index.search(query, K)})
         print(f"     p50: ours {p50(ours):.2f} ms, exact {p50(exact):.2f} ms")
         report.least(f"vector query at {count:,}: recall@{K}", found / (K * QUERIES), "", 0.98)
-        report.ratio_most(f"vector query at {count:,}, p95", p95(ours), "ms", p95(exact), "sqlite-vec, exact", 0.5)
+        report.ratio_most(
+            f"vector query at {count:,}, p95", p95(ours), "ms", p95(exact), "sqlite-vec, exact", 0.5
+        )
         db.close()
         index.close()
     return p95(exact)
