@@ -54,5 +54,4 @@ def run(report: Report, base: Floats, count: int = 100_000) -> float:
             f"vector query at {count:,}, p95", p95(ours), "ms", p95(exact), "sqlite-vec, exact", 0.5
         )
         db.close()
-        index.close()
     return p95(exact)
