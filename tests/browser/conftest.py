@@ -34,6 +34,7 @@ NOTES = {
     f"Odd/{HOSTILE}.md": '# <script>window.hacked=1</script>\n\n<b>lanternfish</b> <img src=x onerror="window.hacked=1">\n',
     "Odd/Points 🍞.md": "👩‍👩‍👧 x 東京 lanternfish 𝔘𝔫𝔦 🚀 then lanternfish, é and é, 末尾 lanternfish.\n",
     "Odd/قنديل البحر.md": "قنديل البحر يضيء lanternfish في الأعماق المظلمة من المحيط.\n",
+    "Odd/Headed.md": "# Deep 🌊 water\n\nAbove.\n\n## Hadal zone\n\nHere lives the hadalfish.\n",
     "Odd/Long.md": "Filler stands here for a while. " * 24
     + "Far inside swims the viperfish. "
     + "More filler follows. " * 12,

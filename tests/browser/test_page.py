@@ -129,6 +129,16 @@ async def test_highlights_count_code_points(bridge: RunningBridge, open_page: Op
     assert await row.locator(".passage").text_content() == found["passage"]
 
 
+async def test_heading_is_said_once(bridge: RunningBridge, open_page: OpenPage) -> None:
+    """A passage is shown without its own heading, which stands above it; highlights stay where they belong."""
+    page = await open_page(bridge, at=f"{WORDS}&q=hadalfish")
+    row = hit(page, "Headed")
+
+    await expect(row.locator(".place")).to_have_text("Odd › Deep 🌊 water › Hadal zone")
+    await expect(row.locator(".passage")).to_have_text("Here lives the hadalfish.")
+    await expect(row.locator("mark")).to_have_text("hadalfish")
+
+
 async def test_hostile_text_stays_text(bridge: RunningBridge, open_page: OpenPage) -> None:
     """Markup in a title, a heading or a passage is shown as it is typed."""
     page = await open_page(bridge, at=f"{WORDS}&q=lanternfish")
@@ -358,29 +368,35 @@ async def test_accessible_in_every_look(
     """In dark and light, on phone and laptop: axe finds no fault, nothing is wider than the screen."""
     shots = Path(os.environ.get("TRANSOM_SCREENSHOTS", tmp_path))
     name = request.node.callspec.id
-    seen: dict[str, Page] = {}
-    seen["key"] = await open_page(bridge, known=False, **look)
-    await seen["key"].fill("#key", "wrong")
-    await seen["key"].keyboard.press("Enter")
-    await expect(seen["key"].get_by_role("alert")).not_to_be_empty()
-    seen["start"] = await open_page(bridge, **look)
-    await expect(seen["start"].locator("#blank h2")).to_be_visible()
-    seen["nothing"] = await open_page(bridge, at=f"{WORDS}&q=xyzzyq", **look)
-    await expect(seen["nothing"].locator("#blank h2")).to_be_visible()
-    seen["odd"] = await open_page(bridge, at=f"{WORDS}&q=lanternfish", **look)
-    await expect(seen["odd"].locator("#hits > li").first).to_be_visible()
-    seen["hits"] = await open_page(bridge, at="/#q=sourdough", **look)
-    await expect(seen["hits"].locator("#hits > li").first).to_be_visible()
-    seen["related"] = await open_page(bridge, at="/#q=sourdough", **look)
-    await seen["related"].locator("#hits").get_by_role("button", name="Related").first.click()
-    await expect(seen["related"].locator("#related li").first).to_be_visible()
+    page = await open_page(bridge, known=False, **look)
 
-    for state, page in seen.items():
+    async def inspect(state: str) -> None:
         await page.screenshot(path=shots / f"{name}-{state}.png")
         results = await Axe().run(page)
 
         assert results.violations_count == 0, results.generate_report()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    await page.fill("#key", "wrong")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).not_to_be_empty()
+    await inspect("key")
+    await page.fill("#key", bridge.key)
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#blank h2")).to_have_text("Ask in your own words")
+    await inspect("start")
+    await search(page, "how to keep a starter alive")
+    await inspect("hits")
+    await page.locator("#hits").get_by_role("button", name="Related").first.click()
+    await expect(page.locator("#related li").first).to_be_visible()
+    await inspect("related")
+    await page.get_by_text("Words", exact=True).click()
+    await search(page, "lanternfish")
+    await expect(page.locator("#hits > li")).to_have_count(3)
+    await inspect("odd")
+    await page.fill("#query", "xyzzyq")
+    await expect(page.locator("#blank h2")).to_contain_text("Nothing found")
+    await inspect("nothing")
 
 
 async def test_reduced_motion(bridge: RunningBridge, open_page: OpenPage) -> None:

@@ -71,13 +71,13 @@ function enter() {
 
 // --- search ---
 
-const mode = () => document.forms.search.elements.mode.value;
+const modes = document.forms.search.elements.mode;
+const mode = () => modes.value;
 const query = () => $("query").value.trim();
 
 function readAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const named = document.querySelector(`#modes [value="${CSS.escape(wanted.get("mode") ?? "")}"]`);
-  (named ?? document.querySelector("#modes input")).checked = true;
+  modes.value = wanted.get("mode") ?? "hybrid";
   $("query").value = wanted.get("q") ?? "";
   search();
 }

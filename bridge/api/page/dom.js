@@ -1,5 +1,7 @@
 /** Small helpers for elements. Text from notes only ever becomes text nodes. */
 
+import { folder } from "./words.js";
+
 export const $ = (id) => document.getElementById(id);
 
 /** Make an element; functions are listeners, null attributes and children are left out. */
@@ -33,9 +35,9 @@ export function scoreBar(score) {
   );
 }
 
-/** Where in a note its passage stands: folder and heading path. */
-export const place = (folder, headings) =>
-  el("p", { class: "place", dir: "auto" }, [...(folder ? [folder] : []), ...headings].join(" › "));
+/** Where a passage stands: folder and heading path, the first heading only where it is not the title. */
+export const place = ({ path, title, heading_path: [first, ...rest] }) =>
+  el("p", { class: "place", dir: "auto" }, [folder(path), first === title ? "" : first, ...rest].filter(Boolean).join(" › "));
 
 /** A passage with its highlights; where text was left out, its lines run together. */
 export const passage = ({ pieces, before, after }) =>

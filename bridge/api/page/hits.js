@@ -2,7 +2,7 @@
 
 import { button, el, passage, place, scoreBar, titleLink } from "./dom.js";
 import { excerpt } from "./text.js";
-import { date, folder, signals } from "./words.js";
+import { date, signals } from "./words.js";
 
 const GLANCE = 300;
 
@@ -49,7 +49,7 @@ export class HitList {
         "article",
         null,
         el("div", { class: "head" }, el("h2", null, titleLink(hit)), scoreBar(hit.score)),
-        place(folder(hit.path), hit.heading_path),
+        place(hit),
         text,
         el("div", { class: "foot" }, facts, el("div", { class: "actions" }, unfold, relate)),
       ),

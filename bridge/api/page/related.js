@@ -3,7 +3,7 @@
 import { ask } from "./bridge.js";
 import { button, el, passage, place, scoreBar, titleLink } from "./dom.js";
 import { excerpt } from "./text.js";
-import { folder, why } from "./words.js";
+import { why } from "./words.js";
 
 const GLANCE = 150;
 const LIMIT = 8;
@@ -113,7 +113,7 @@ export class Related {
       "li",
       null,
       el("div", { class: "head" }, el("h3", null, titleLink(hit)), scoreBar(hit.score)),
-      place(folder(hit.path), hit.heading_path),
+      place(hit),
       el("p", { class: "why" }, why(hit.why, hit.pinned)),
       passage(excerpt(hit.passage, [], GLANCE)),
       button("Related", "relate", walk),

@@ -36,18 +36,20 @@ function wordStart(points, at) {
 }
 
 /**
- * Cut a passage, or where it is long the part worth a glance: about `length` code points around most
- * of its highlights. Gives `{pieces, before, after}`; the latter say where text was left out.
- * Highlights are `[start, end)` in code points, while strings count UTF-16 units: hence the array.
+ * Cut a passage, without the heading that its heading path names already; or where it is long the part
+ * worth a glance: about `length` code points around most of its highlights. Gives `{pieces, before,
+ * after}`; the latter say where text was left out. Highlights are `[start, end)` in code points, while
+ * strings count UTF-16 units: hence the arrays.
  */
 export function excerpt(passage, highlights, length = Infinity) {
   const points = Array.from(passage);
-  if (points.length <= length * 1.2) {
-    return { pieces: cut(points, highlights, 0, points.length), before: false, after: false };
+  const first = Array.from(/^#{1,6} .*\s*/.exec(passage)?.[0] ?? "").length;
+  if (points.length - first <= length * 1.2) {
+    return { pieces: cut(points, highlights, first, points.length), before: false, after: false };
   }
   const lead = Math.floor(length / 5);
   const wanted = densest(highlights, length - lead) - lead;
-  const start = wordStart(points, Math.max(0, Math.min(wanted, points.length - length)));
+  const start = wordStart(points, Math.max(first, Math.min(wanted, points.length - length)));
   const end = Math.min(start + length, points.length);
-  return { pieces: cut(points, highlights, start, end), before: start > 0, after: end < points.length };
+  return { pieces: cut(points, highlights, start, end), before: start > first, after: end < points.length };
 }
