@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -32,10 +33,11 @@ class Call:
         return data_dir(self.settings)
 
     def in_vault(self, path: str) -> str:
-        """A note's path in the vault, also when it was given as an absolute path of its file."""
-        file = Path(path)
-        root = self.settings.vault.root.absolute()
-        return file.relative_to(root).as_posix() if file.is_relative_to(root) else path
+        """A note's path in the vault, also when that of its file was given: absolute, or with `./`."""
+        file = os.path.abspath(path)
+        root = os.path.abspath(self.settings.vault.root)
+        is_file = os.path.isabs(path) or path.startswith(("./", "../"))
+        return os.path.relpath(file, root) if is_file and file.startswith(root + os.sep) else path
 
     def show(self, answer: Any, text: Callable[[Any], None]) -> None:
         """Print a JSON-able answer: as it is with `--json`, else through `text`."""

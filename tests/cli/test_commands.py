@@ -51,7 +51,7 @@ def test_search_finds_and_filters(ask: Ask) -> None:
 
 
 def test_a_note_has_related_ones(ask: Ask, used: Machine) -> None:
-    """The path may be that in the vault or that of the file."""
+    """The path may be that in the vault or that of the file, from here or from the root."""
     path = "Bread/Sourdough starter.md"
     answer = ask("related", path, "-n", "3", "--json").json
     missing = ask("related", "no such note.md")
@@ -59,6 +59,7 @@ def test_a_note_has_related_ones(ask: Ask, used: Machine) -> None:
     assert path == answer["path"]
     assert answer["hits"]
     assert answer["hits"][0]["title"] in ask("related", used.folder / "vault" / path, "-n", "3").out
+    assert answer == ask("related", f"../vault/{path}", "-n", "3", "--json").json
     assert (1, "") == (missing.code, missing.out)
     assert missing.err.startswith("Error: ")
 
