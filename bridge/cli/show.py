@@ -134,10 +134,10 @@ def _progress_line(answer: Answer, *, bar: bool) -> str:
 
 
 def _heading(number: int, hit: Answer) -> None:
-    places = " › ".join(hit["heading_path"])
-    title = click.style(printable(hit["title"]), bold=True)
-    where = f" › {printable(places)}" if places and places != hit["title"] else ""
-    click.echo(f"{number:2}. {title}{where}  {click.style(format(hit['score'], '.2f'), fg='cyan')}")
+    title, places = hit["title"], hit["heading_path"]
+    way = [title, *(places[1:] if places[:1] == [title] else places)]
+    score = click.style(f"{hit['score']:.2f}", fg="cyan")
+    click.echo(f"{number:2}. {click.style(printable(' › '.join(way)), bold=True)}  {score}")
 
 
 def _excerpt(passage: str, highlights: Sequence[tuple[int, int]]) -> str:
