@@ -16,6 +16,7 @@ from bridge.model import Attachment, Deleted, NoteChange, NotePath, Touched, Ups
 from bridge.sources.agenda import WHOLE, Agenda
 from bridge.sources.files import FilesSource
 from bridge.sources.survey import MAX_NOTE_BYTES
+from bridge.sources.watch import QUIET_MS
 from tests.processes import ALLOWED, run_script
 from tests.soak.files import Mirror, on_disk, operate, until, watch_random_operations
 
@@ -329,6 +330,21 @@ async def test_rename_is_seen_whole(root: Path) -> None:
     renames = [batch for batch in batches if any(isinstance(change, Deleted) for change in batch)]
     for batch in renames:
         assert any(isinstance(change, Upserted) for change in batch)
+
+
+async def test_links_while_watched(root: Path, mirror: Mirror, tmp_path: Path) -> None:
+    """What happens behind a link that leaves the vault is not heard, though the system tells it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "leaves").symlink_to(outside)
+    source = source_of(root, mirror)
+    async with mirror.watching(source):
+        (outside / "secret.md").write_text("secret")
+        (root / "seen.md").write_text("seen")
+        await until(lambda: NotePath("seen.md") in mirror.contents)
+        await asyncio.sleep(2 * QUIET_MS / 1000)
+
+    assert NotePath("leaves/secret.md") not in mirror.contents
 
 
 async def test_burst(root: Path, mirror: Mirror) -> None:

@@ -10,7 +10,7 @@ import time
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import assert_never
 
 from bridge.model import (
@@ -43,12 +43,8 @@ class Mirror:
     async def known(self, paths: Collection[NotePath] | None) -> dict[NotePath, Stamp]:
         if paths is None:
             return dict(self.stamps)
-        tops = set(paths)
-        return {
-            path: stamp
-            for path, stamp in self.stamps.items()
-            if tops.intersection([path, *map(str, PurePosixPath(path).parents)])
-        }
+        tops, below = set(paths), tuple(path + "/" for path in paths)
+        return {path: stamp for path, stamp in self.stamps.items() if path in tops or path.startswith(below)}
 
     def apply(self, batch: list[NoteChange]) -> None:
         self.changes += batch
