@@ -40,7 +40,6 @@ RestrictRealtime=yes
 RestrictSUIDSGID=yes
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 SystemCallArchitectures=native
-UMask=0077
 
 [Install]
 WantedBy=default.target

@@ -134,8 +134,8 @@ def _progress_line(answer: Answer, *, bar: bool) -> str:
 
 
 def _heading(number: int, hit: Answer) -> None:
-    title, places = hit["title"], hit["heading_path"]
-    way = [title, *(places[1:] if places[:1] == [title] else places)]
+    places = [hit["title"], *hit["heading_path"]]
+    way = places[1:] if places[:1] == places[1:2] else places
     score = click.style(f"{hit['score']:.2f}", fg="cyan")
     click.echo(f"{number:2}. {click.style(printable(' › '.join(way)), bold=True)}  {score}")
 
