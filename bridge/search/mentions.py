@@ -41,8 +41,8 @@ class Mentions:
         for name in names:
             if not _is_name(literal(name)):
                 continue
-            count, having = await asyncio.to_thread(self._fulltext.naming, name, _MOST_NOTES)
-            mention = Mention(name, self._weight(count))
+            having = await asyncio.to_thread(self._fulltext.naming, name, _MOST_NOTES)
+            mention = Mention(name, await asyncio.to_thread(self._weight, name))
             for note in having:
                 if (notes is None or note in notes) and not _heavier(found.get(note), mention):
                     found[note] = mention
@@ -56,17 +56,18 @@ class Mentions:
         standing.sort(key=len, reverse=True)
         found: dict[NoteId, Mention] = {}
         for words in standing[:_MOST_NAMES]:
-            weight = self._weight(self._fulltext.naming(words, 1)[0])
+            weight = self._weight(words)
             for note, name in named[words]:
                 mention = Mention(name, weight)
                 if not _heavier(found.get(note), mention):
                     found[note] = mention
         return found
 
-    def _weight(self, count: int) -> float:
+    def _weight(self, name: str) -> float:
         """Weigh a name by how many chunks have it: its idf as a part of the highest there is."""
         chunks = self._fulltext.chunks + 1
-        return max(0.0, math.log(chunks / max(1, count)) / math.log(chunks)) if chunks > 1 else 0.0
+        count = max(1, self._fulltext.count_of(name))
+        return max(0.0, math.log(chunks / count) / math.log(chunks)) if chunks > 1 else 0.0
 
 
 def _heads(texts: Sequence[str]) -> tuple[str, str]:

@@ -211,16 +211,23 @@ class Fulltext:
         hits = self._ranked(searcher, _Tree(query, ideal), k, notes)
         return frozenset(one.term for one in telling), hits
 
-    def naming(self, name: str, k: int) -> tuple[int, frozenset[NoteId]]:
-        """Count the chunks in which a name stands, and give the notes of `k` of them."""
+    def count_of(self, name: str) -> int:
+        """Count the chunks in which a name stands as it stands."""
         assert_off_loop()
         words = literal(name).split()
-        if not words:
-            return 0, frozenset()
         searcher = self._index.searcher()
-        found = searcher.search(self._phrase(words), k, count=True)
-        count: int = found.count  # type: ignore[attr-defined]  # the stub lacks it
-        return count, frozenset(NoteId(id_) for id_ in _values(searcher, "note_id", found.hits))
+        if len(words) < 2:
+            return searcher.doc_freq("literal", words[0]) if words else 0
+        count: int = searcher.search(self._phrase(words), 1, count=True).count  # type: ignore[attr-defined]
+        return count
+
+    def naming(self, name: str, k: int) -> frozenset[NoteId]:
+        """Find the notes of `k` chunks in which a name stands as it stands."""
+        assert_off_loop()
+        words = literal(name).split()
+        searcher = self._index.searcher()
+        found = searcher.search(self._phrase(words), k, count=False).hits if words else []
+        return frozenset(NoteId(id_) for id_ in _values(searcher, "note_id", found))
 
     @property
     def chunks(self) -> int:
