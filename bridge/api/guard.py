@@ -48,13 +48,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_own_origin(origin: str, host: str) -> bool:
-    """Both schemes count: a proxy before the bridge may be the one that speaks TLS."""
-    return origin in {f"http://{host}", f"https://{host}"}
-
-
 def _is_welcome(origin: str, request: web.Request) -> bool:
-    return origin in OBSIDIAN_ORIGINS or _is_own_origin(origin, request.host)
+    """Obsidian's origins and our own, with both schemes: it may be a proxy that speaks TLS."""
+    host = request.headers.get(hdrs.HOST, "")
+    return origin in OBSIDIAN_ORIGINS or origin in {f"http://{host}", f"https://{host}"}
 
 
 def guard(keys: Keys, allowed_hosts: Iterable[str], public: Collection[str]) -> Middleware:

@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 import io
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from aiohttp import ClientSession, web
@@ -78,9 +79,20 @@ class Caller:
         return Caller(self.session, self.url, token)
 
     async def settled(self) -> None:
-        """Wait until all that lies in the vault is indexed."""
+        """Wait until nothing that the bridge knows of waits for it."""
+        await self._until("/v1/status", lambda status: status["settled"])
+
+    async def held(self) -> None:
+        """Wait until the bridge holds on to what it knows of a vault that is gone."""
+        await self._until("/v1/status", lambda status: status["sources"]["files"]["state"] == "held")
+
+    async def indexed(self, path: str) -> None:
+        """Wait until a note is indexed."""
+        await self._until(f"/v1/status?path={quote(path)}", lambda status: status["state"] == "indexed")
+
+    async def _until(self, address: str, holds: Callable[[Any], bool]) -> None:
         async with asyncio.timeout(20):
-            while not (await self("GET", "/v1/status")).json["settled"]:
+            while not holds((await self("GET", address)).json):
                 await asyncio.sleep(0.02)
 
 

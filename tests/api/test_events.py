@@ -294,6 +294,30 @@ async def test_a_wrong_post_does_nothing_at_all(phone: Device) -> None:
     assert phone.read("Fine.md") is None
 
 
+async def test_excluded_notes_are_stored_and_not_shown(tmp_path: Path) -> None:
+    """The settings govern what is indexed, also of what devices send; they do not keep it from the vault."""
+    root = write(tmp_path / "vault", {"Note.md": OLD})
+    shown = settings(root, tmp_path / "data")
+    hidden = replace(shown, vault=replace(shown.vault, exclude=("Diary",)))
+    async with Bridge.open(hidden) as bridge, serving(bridge) as ask:
+        await bridge.index()
+        phone = Device(ask, root, tmp_path / "data")
+        assert ("stored", rev(NEW)) == await phone.one("upsert", "Diary/Today.md", content=NEW)
+        assert ("indexed", rev(NEW)) == await replace(phone, livesync=True).one(
+            "upsert", "Diary/2.md", content=NEW
+        )
+        assert NEW == phone.read("Diary/Today.md")
+        assert [] == await phone.found("quokka")
+
+
+async def test_a_conflict_is_told_in_the_feed(phone: Device) -> None:
+    """Who follows the changes hears that bytes were kept aside, and of which note."""
+    seq = (await phone.ask("GET", "/v1/changes")).json["seq"]
+    await phone.one("upsert", content=NEW)
+    (change,) = (await phone.ask("GET", f"/v1/changes?since={seq}")).json["changes"]
+    assert ("conflict", "Note.md") == (change["type"], change["path"])
+
+
 async def test_a_folder_that_is_away_is_not_an_empty_one(tmp_path: Path) -> None:
     """While the vault is held, devices are told to wait: nothing is gone here, nothing is to be sent."""
     root = write(tmp_path / "vault", {"Note.md": OLD})
@@ -303,8 +327,7 @@ async def test_a_folder_that_is_away_is_not_an_empty_one(tmp_path: Path) -> None
         await phone.reconcile("1", listed("Note.md", OLD))
         root.rename(tmp_path / "away")
         bridge.start()
-        while (await ask("GET", "/v1/status")).json["sources"]["files"]["state"] != "held":
-            pass
+        await ask.held()
         for response in (
             await ask("POST", "/v1/events", device="phone", events=[{"type": "delete", "path": "Note.md"}]),
             await ask(

@@ -34,6 +34,7 @@ The {WORD} crane lifts boxes beside the tide gauge of the harbour. #{WORD}/deep 
 [[Harbour]] ![[Tide]] [[{WORD} ghost]] [[Empty]]
 """,
     f"Private/{WORD}.canvas": f'{{"nodes": [{{"id": "1", "type": "file", "file": "{DENIED}"}}], "edges": []}}',
+    f"Private/{WORD} alone.md": "No link leads here or away.\n",
     f"Public/{WORD} draft.md": f"Denied by name inside an open folder. {WORD} [[Tide]]\n",
 }
 RESTRICTED = {"allow": ["Public/**", "Private/**"], "deny": ["Private", f"Public/{WORD}*"]}
@@ -86,23 +87,29 @@ def questions(path: str) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-OWNERS = {"keys", "create_key", "revoke_key"}
+OWNERS = {"keys", "create_key", "revoke_key", "rebuild"}
 WRITERS = {"events", "reconcile", "health"}
 
 
 @pytest.fixture
-async def restricted(tmp_path: Path, model_url: str) -> AsyncIterator[Caller]:
-    """A key that may not see the closed part of a vault, with keyword, semantic and graph signals at work."""
+async def owner(tmp_path: Path, model_url: str) -> AsyncIterator[Caller]:
+    """The owner of the whole vault, with keyword, semantic and graph signals at work."""
     root = write(tmp_path / "whole", OPEN)
     async with Bridge.open(settings(root, tmp_path / "whole data", model_url)) as bridge:
         bridge.start()
         async with serving(bridge) as owner:
             await owner.settled()
             write(root, CLOSED)
-            while (await owner("GET", f"/v1/status?path={quote(DENIED)}")).json["state"] != "indexed":
-                pass
+            for path in CLOSED:
+                await owner.indexed(path)
             await owner.settled()
-            yield owner.using((await owner("POST", "/v1/keys", name="agent", **RESTRICTED)).json["token"])
+            yield owner
+
+
+@pytest.fixture
+async def restricted(owner: Caller) -> Caller:
+    """A key that may not see the closed part of it."""
+    return owner.using((await owner("POST", "/v1/keys", name="agent", **RESTRICTED)).json["token"])
 
 
 @pytest.fixture
@@ -116,19 +123,28 @@ async def alone(tmp_path: Path, model_url: str) -> AsyncIterator[Caller]:
             yield owner
 
 
-async def test_no_answer_holds_a_word_of_a_denied_note(restricted: Caller) -> None:
+async def test_no_answer_holds_a_word_of_a_denied_note(owner: Caller, restricted: Caller) -> None:
     """Title, text, tag, alias, heading, key, block and link of a denied note stand in no answer of any verb.
 
-    Only what the question itself names comes back, and every verb is asked.
+    Every verb is asked, and of those that read each tells the owner what it keeps from the other key.
     """
     asked: set[str] = set()
-    for method, path, body in questions("Public/Ghost story.md"):
+    kept: set[str] = set()
+    signals: set[str] = set()
+    for method, path, body in questions("Public/Tide.md"):
         response = await restricted(method, path, **body)
-        asked |= {verb.call.__name__ for verb in VERBS if verb.method == method and _fits(verb.path, path)}
+        (name,) = (verb.call.__name__ for verb in VERBS if verb.method == method and _fits(verb.path, path))
+        asked.add(name)
+        told = await owner(method, path, **body)
+        if WORD in told.body.decode().casefold():
+            kept.add(name)
+        signals |= {*told.json.get("signals_used", ())} & {*response.json.get("signals_used", ())}
         assert WORD not in response.body.decode().casefold(), (path, body)
         assert "Private" not in response.body.decode(), (path, body)
 
     assert {verb.call.__name__ for verb in VERBS} == asked | OWNERS | WRITERS
+    assert asked - kept == {"status", "pin", "map_"}
+    assert {"keyword", "semantic", "graph"} == signals
 
 
 async def test_a_denied_note_answers_as_an_absent_one(restricted: Caller) -> None:

@@ -86,6 +86,7 @@ QUESTIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/reconcile", {"device": "phone", "session": "s", "last": True, "notes": [], "later": 1}),
     ("GET", "/v1/keys", {}),
     ("POST", "/v1/keys", {"name": "agent", "read_only": True, "allow": ["Deep/**"]}),
+    ("POST", "/v1/rebuild", {"embeddings": False}),
     ("DELETE", "/v1/keys/owner", {}),
 ]
 
