@@ -105,7 +105,7 @@ def test_newer_and_damaged_databases(transom: Transom, flags: tuple[str, ...], t
 
     assert 1 == done.code
     assert any("newer version" in message for message in messages)
-    assert any("damaged" in message for message in messages)
+    assert any("index.sqlite is damaged" in message for message in messages)
 
 
 def test_a_key_that_others_can_read(transom: Transom, flags: tuple[str, ...], tmp_path: Path) -> None:
