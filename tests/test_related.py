@@ -28,7 +28,8 @@ NOTES = {
     "Firmware.md": "Flash the firmware over the serial console if the router answers no ping.",
     "Stub.md": "",
     "Zeppelin.md": "",
-    "Secret/Starter.md": "Our secret levain: starter, rye flour and malt, left to ferment.",
+    "Secret/Starter.md": "---\ntags: [baking]\n---\nOur secret levain: starter, rye flour and malt, left to ferment.",
+    "Secret/Yeast.md": "Wild yeast. See [[Oven]] and [[Pizza]].",
 } | {f"Filler/{n}.md": f"On day {n} nothing of note was written, only number {n * 7}." for n in range(40)}
 GUEST = Scope(key="guest", deny=("Secret/**",))
 
@@ -114,10 +115,14 @@ async def test_narrowing(bridge: Bridge) -> None:
 
 async def test_scope(bridge: Bridge) -> None:
     """What a key may not see is neither found nor a way to anything, and asking for it finds nothing."""
-    hits = await related(bridge, "Sourdough.md", scope=GUEST)
+    for path in NOTES:
+        if not path.startswith("Secret/"):
+            for hit in (await related(bridge, path, scope=GUEST)).values():
+                assert "Secret" not in repr(hit)
 
-    assert "Levain.md" in hits
-    assert "Secret/Starter.md" not in hits
+    assert "Levain.md" in await related(bridge, "Sourdough.md", scope=GUEST)
+    assert "Oven.md" in await related(bridge, "Pizza.md")
+    assert "Oven.md" not in await related(bridge, "Pizza.md", scope=GUEST)
     for path in ("Secret/Starter.md", "Absent.md"):
         with pytest.raises(NotFound):
             await bridge.related(path=NotePath(path), scope=GUEST)

@@ -58,7 +58,7 @@ def resolve(target: str, source: str, names: Names) -> Resolution:
     """Find what `target`, written in the note `source`, points to.
 
     The order is Obsidian's: the full path (from the source's folder with `./` or `../`, else
-    from the root), else any path that ends so: beside the source, below its folder, then the
+    from the root), else any path that ends so: in the source's folder or below it, then the
     shortest. What starts with `/` is a full path or nothing. A name that no file has may be
     an alias.
     """
@@ -76,9 +76,9 @@ def resolve(target: str, source: str, names: Names) -> Resolution:
     if not found:
         return UNRESOLVED
 
-    def distance(entry: tuple[list[str], Candidate]) -> tuple[bool, bool, bool, int, str]:
+    def distance(entry: tuple[list[str], Candidate]) -> tuple[bool, bool, int, str]:
         parts, (path, _) = entry
-        return parts != full, parts[:-1] != folder, parts[: len(folder)] != folder, len(path), path
+        return parts != full, parts[: len(folder)] != folder, len(path), path
 
     found.sort(key=distance)
     best = found[0][1]
