@@ -63,7 +63,6 @@ async def open_embedder(settings: EmbeddingSettings, models_dir: Path) -> Embedd
     """
     if settings.model == "none":
         return None
-    prefixes = (settings.query_prefix, settings.document_prefix)
     if settings.model.startswith("openai:"):
         from bridge.embed.openai import OpenAIEmbedder
 
@@ -74,10 +73,18 @@ async def open_embedder(settings: EmbeddingSettings, models_dir: Path) -> Embedd
                 setting="embedding.base_url",
             )
         return await OpenAIEmbedder.open(
-            settings.model.removeprefix("openai:"), settings.base_url, settings.api_key, *prefixes
+            settings.model.removeprefix("openai:"),
+            settings.base_url,
+            settings.api_key,
+            settings.query_prefix,
+            settings.document_prefix,
         )
+    return await asyncio.to_thread(_load, settings, models_dir)
+
+
+def _load(settings: EmbeddingSettings, models_dir: Path) -> Embedder:
     from bridge.embed.catalogue import locate
     from bridge.embed.llama import LlamaEmbedder
 
-    located = await asyncio.to_thread(locate, settings.model, models_dir)
-    return await LlamaEmbedder.open(located, *prefixes, threads=settings.threads)
+    located = locate(settings.model, models_dir)
+    return LlamaEmbedder(located, settings.query_prefix, settings.document_prefix, threads=settings.threads)

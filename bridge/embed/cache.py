@@ -4,6 +4,7 @@ They live in a file of their own that may be deleted at any time: that costs the
 embed again and nothing else.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,6 +46,11 @@ def text_hash(embed_text: str) -> bytes:
     return hashlib.blake2b(embed_text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 class EmbeddingCache:
     """The cache's file; open it with `EmbeddingCache.open`, close it with `close`."""
 
@@ -58,8 +64,7 @@ class EmbeddingCache:
             return cls(await Database.open(path, _MIGRATIONS))
         except CorruptDatabase:
             log.warning("embed.cache_damaged", path=str(path))
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            await asyncio.to_thread(_remove, path)
             return cls(await Database.open(path, _MIGRATIONS))
 
     async def get_many(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:

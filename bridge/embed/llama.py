@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import structlog
@@ -21,6 +21,7 @@ from bridge.errors import InvalidSetting, Unavailable
 log = structlog.get_logger(__name__)
 
 _NICE = 5
+_MOST_THREADS = 2
 _PATIENCE_S = 0.5
 _LEAST_ROOM = 32
 
@@ -42,11 +43,23 @@ class LlamaEmbedder:
     the others pause while a query is under way.
     """
 
-    def __init__(self, located: Located, prefixes: tuple[str, str], threads: int) -> None:
-        """Load the model; blocks for up to a second, so use `open`."""
+    def __init__(
+        self,
+        located: Located,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        """Load the model, in a thread, for that takes up to a second; prefixes left out are the model's.
+
+        Raises `InstallationError` when the file is spoilt or memory is short.
+        """
+        threads = threads or max(1, min(_cores() - 1, _MOST_THREADS))
         self.name = located.name
         self.languages = located.languages
-        self._query_prefix, self._document_prefix = prefixes
+        self._query_prefix = located.query_prefix if query_prefix is None else query_prefix
+        self._document_prefix = located.document_prefix if document_prefix is None else document_prefix
         self._model = Model(located.path)
         self.dimensions = self._model.dimensions
         self.window = min(located.window, self._model.trained_window or located.window)
@@ -64,41 +77,22 @@ class LlamaEmbedder:
         except BaseException:
             self._model.free()
             raise
-        self.identity = identity(located.sha256, *prefixes, str(contexts[0].pooling))
+        self.identity = identity(
+            located.sha256, self._query_prefix, self._document_prefix, str(contexts[0].pooling)
+        )
         self._query = _Lane("embed-query", contexts[0])
         self._documents = [_Lane("embed", context, nice=_NICE) for context in contexts[1:]]
         self._in_front = 0
         self._go_on = threading.Event()
         self._go_on.set()
         self._closed = False
-
-    @classmethod
-    async def open(
-        cls,
-        located: Located,
-        query_prefix: str | None = None,
-        document_prefix: str | None = None,
-        *,
-        threads: int | None = None,
-    ) -> Self:
-        """Load the model in a thread; prefixes left out are those of the model.
-
-        Raises `InstallationError` when the file is spoilt or memory is short.
-        """
-        prefixes = (
-            located.query_prefix if query_prefix is None else query_prefix,
-            located.document_prefix if document_prefix is None else document_prefix,
-        )
-        lanes = threads or max(1, min(_cores() - 1, 2))
-        embedder = await asyncio.to_thread(cls, located, prefixes, lanes)
         log.info(
             "embed.model_loaded",
-            model=embedder.name,
-            dimensions=embedder.dimensions,
-            window=embedder.window,
-            threads=lanes,
+            model=self.name,
+            dimensions=self.dimensions,
+            window=self.window,
+            threads=threads,
         )
-        return embedder
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query; one longer than the window is cut at the window."""

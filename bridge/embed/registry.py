@@ -71,7 +71,7 @@ async def _ask_pip(package: Package, folder: Path, progress: Progress) -> None:
 
 async def _ask_index(package: Package, folder: Path, progress: Progress) -> None:
     index = next((os.environ[name] for name in _INDEX_VARIABLES if os.environ.get(name)), _INDEX)
-    page = URL(index.rstrip("/") + f"/{package.name}/")
+    page = URL(index.rstrip("/") + f"/{_normalised(package.name)}/")
     try:
         async with (
             aiohttp.ClientSession(trust_env=True) as session,
@@ -88,9 +88,13 @@ async def _ask_index(package: Package, folder: Path, progress: Progress) -> None
     await download(url, folder / str(found["filename"]), progress, sha256=sha256)
 
 
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _is_wanted(file: dict[str, Any], package: Package) -> bool:
-    stem = f"{re.sub(r'[-_.]+', '_', package.name)}-{package.version}-"
-    name = str(file["filename"])
+    stem = f"{_normalised(package.name).replace('-', '_')}-{package.version}-"
+    name = str(file["filename"]).lower()
     return name.startswith(stem) and name.endswith(("-none-any.whl", f"{_PLATFORM}.whl"))
 
 

@@ -41,5 +41,5 @@ async def minilm(models: Path) -> AsyncIterator[Embedder]:
 @pytest.fixture
 def no_waiting() -> Iterator[None]:
     """Try again at once, four times at most."""
-    with stamina.set_testing(True, attempts=4):
+    with stamina.set_testing(True, attempts=4, cap=True):
         yield

@@ -7,7 +7,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,17 +166,18 @@ async def test_a_cancelled_batch_stops(minilm: Embedder) -> None:
 async def test_the_identity_is_file_prefixes_and_pooling(models: Path) -> None:
     """Anything that changes the vectors changes the identity; the number of threads does not."""
     located = await asyncio.to_thread(locate, "all-MiniLM-L6-v2", models)
-    variants = {
-        "same": LlamaEmbedder.open(located, threads=1),
-        "threads": LlamaEmbedder.open(located, threads=2),
-        "query": LlamaEmbedder.open(located, "query: ", threads=1),
-        "document": LlamaEmbedder.open(located, None, "passage: ", threads=1),
-        "pooling": LlamaEmbedder.open(replace(located, pooling="cls"), threads=1),
-        "file": LlamaEmbedder.open(replace(located, sha256="0" * 64), threads=1),
+    variants: dict[str, dict[str, Any]] = {
+        "same": {},
+        "threads": {"threads": 2},
+        "query": {"query_prefix": "query: "},
+        "document": {"document_prefix": "passage: "},
+        "pooling": {"located": replace(located, pooling="cls")},
+        "file": {"located": replace(located, sha256="0" * 64)},
     }
     found = {}
-    for name, opening in variants.items():
-        embedder = await opening
+    for name, changed in variants.items():
+        arguments = {"located": located, "threads": 1, **changed}
+        embedder = await asyncio.to_thread(partial(LlamaEmbedder, **arguments))
         found[name] = embedder.identity
         await embedder.close()
 
