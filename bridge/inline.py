@@ -90,9 +90,9 @@ def _code_end(text: str, token: re.Match[str], runs: dict[int, list[int]]) -> in
     return same[after] + len(token[0])
 
 
-def unclosed(line: str) -> re.Match[str] | None:
+def unclosed(line: str) -> Iterator[re.Match[str]]:
     """Find what opens on this line and does not close on it (see `CLOSERS`)."""
-    return next((token for token, _ in tokens(line) if token[0] in CLOSERS), None)
+    return (token for token, _ in tokens(line) if token[0] in CLOSERS)
 
 
 def begins_word(text: str, at: int) -> bool:

@@ -118,7 +118,7 @@ class _Splitter:
         path = section.heading_path
         prefix = self._prefix(path)
         budget = self._room - self._meter.cost(prefix)
-        if len(section.text) <= MOST_CHARS:
+        if len(section.text) <= min(MOST_CHARS, budget * 6):
             words = body(section.text, section.shape)
             if self._meter.cost(words) <= budget:
                 text = section.text.strip("\n").rstrip()

@@ -120,17 +120,17 @@ class _Lines:
 
     def _open_span(self, at: int, line: str) -> str:
         """Give what stands before a comment, template or math that runs on to later lines."""
-        opener = inline.unclosed(line) if self.may_open and _MAY_OPEN.search(line) else None
-        if opener is None:
+        if not self.may_open or not _MAY_OPEN.search(line):
             return line
-        closer = inline.CLOSERS[opener[0]]
-        hides_rest = closer in {"%%", "-->"} and not line[: opener.start()].strip(" \t>")
-        if self._last(closer) <= at and not hides_rest:
-            return line
-        self.closer = closer
-        self.inside = "c" if closer == "$$" else "x"
-        self.paragraph = None
-        return line[: opener.start()]
+        for opener in inline.unclosed(line):
+            closer = inline.CLOSERS[opener[0]]
+            hides_rest = closer in {"%%", "-->"} and not line[: opener.start()].strip(" \t>")
+            if self._last(closer) > at or hides_rest:
+                self.closer = closer
+                self.inside = "c" if closer == "$$" else "x"
+                self.paragraph = None
+                return line[: opener.start()]
+        return line
 
     def _last(self, closer: str) -> int:
         """The last line with this closer: a span that nothing closes is none."""
@@ -151,11 +151,9 @@ class _Lines:
                 self.indent = min(self.indent, _width(line[: len(line) - len(line.lstrip())]))
         else:
             edge = ""
-        if self.may_open:
-            seen = self._open_span(at, line)
-            if self.closer:
-                letter = "x" if self.inside == "x" else "C"
-            line = seen
+        line = self._open_span(at, line)
+        if self.closer:
+            letter = self.inside.replace("c", "C")
         if "^" in line:
             self._block_id(at, line)
         self._add(letter, edge + line)

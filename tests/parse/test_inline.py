@@ -84,6 +84,7 @@ def test_a_link(text: str, expected: Link) -> None:
         "%%\n[[comment]]\n\n[[comment]]\n%%",
         "text %% begins\n[[comment]]\nends %%",
         "%%\n[[comment]]",
+        "$$ and %% begins\n[[comment]] %%",
         "<!-- [[comment]] -->",
         "<!--\n\n[[comment]]\n-->",
         "\\[[escaped]]",
