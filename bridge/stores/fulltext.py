@@ -6,15 +6,13 @@ as they stand, with positions, for quoted phrases. All of it is derived: a folde
 not fit is begun anew.
 """
 
-import heapq
-import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import structlog
 import tantivy
@@ -23,7 +21,8 @@ from tantivy import Occur, Query, Searcher
 from bridge.language import language_of
 from bridge.model import ChunkId, NoteId, ParsedQuery
 from bridge.offloop import assert_off_loop
-from bridge.words import literal, query_terms, terms_and_literal
+from bridge.stores.weighing import Word, telling_terms, weigh
+from bridge.words import literal, terms_and_literal
 
 log = structlog.get_logger(__name__)
 
@@ -37,14 +36,6 @@ _Scored = tuple[float, tantivy.DocAddress]
 """A document found, as tantivy gives it: its BM25 first."""
 
 _NAME_BOOST: Final = 0.25
-_MOST_TELLING: Final = 15
-_COMMON_PART: Final = 1 / 8
-_FEW_CHUNKS: Final = 5
-"""A term that more chunks have, and more than an eighth of all, tells nothing of a text."""
-_COMMON: Final = 0.15
-"""A word whose idf is a smaller part of the query's highest than this ranks nothing."""
-_MOST_WORDS: Final = 64
-"""Of a query longer than this, the rarest words rank."""
 _MOST_LANGUAGES: Final = 5
 _FEW_NOTES: Final = 1000
 """Up to so many notes to search among go into the query; of more, it takes long to build."""
@@ -77,29 +68,11 @@ class KeywordHit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of a query: the terms it may stand for with the chunks that have each, and its weight."""
-
-    counted: list[tuple[str, int]]
-    idf: float
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Tree:
     """A query for tantivy, and the BM25 of a chunk in which all its words are frequent."""
 
     query: Query
     ideal: float
-
-
-class _Telling(NamedTuple):
-    """A term of a text, with its part in the text's BM25 against itself."""
-
-    value: float
-    term: str
-    weight: float
-    saturation: float
 
 
 class Fulltext:
@@ -186,27 +159,11 @@ class Fulltext:
         """
         assert_off_loop()
         searcher = self._index.searcher()
-        common = max(_FEW_CHUNKS, searcher.num_docs * _COMMON_PART)
-        every: list[_Telling] = []
-        shared: list[_Telling] = []
-        for term, count in counts.items():
-            having = searcher.doc_freq("text", term)
-            if len(term) > 1 and not term.isdigit() and having <= common:
-                idf = _idf(searcher.num_docs, having)
-                one = _Telling(math.sqrt(count) * idf, term, math.sqrt(count), count / (count + _K1))
-                every.append(one)
-                if having > own.get(term, 0):
-                    shared.append(one)
-        telling = heapq.nlargest(_MOST_TELLING, shared)
+        telling, ideal = telling_terms(searcher, counts, own)
         if not telling:
             return frozenset(), []
         query = Query.boolean_query(
             [(Occur.Should, self._term("text", one.term, one.weight)) for one in telling]
-        )
-        # What tells most may be the text's alone: then what it shares makes up less of it.
-        ideal = max(
-            sum(one.value * _SATURATED * one.saturation for one in best)
-            for best in (telling, heapq.nlargest(_MOST_TELLING, every))
         )
         hits = self._ranked(searcher, _Tree(query, ideal), k, notes)
         return frozenset(one.term for one in telling), hits
@@ -256,27 +213,10 @@ class Fulltext:
         """Guess a query's language; most chunks' where it does not tell, empty where they do not either."""
         return language_of(query.text) or next(iter(self._languages), "")
 
-    def _weighed(self, query: ParsedQuery) -> list[_Word]:
-        """Look up a query's words, in the language it seems to be in and in those of most chunks.
-
-        Rare words weigh more than BM25 gives them: by the square root of their idf over the
-        highest in the query, which lifted every set measured (decision record 0004). Those that
-        say next to nothing beside the others are left out.
-        """
-        searcher = self._index.searcher()
+    def _weighed(self, query: ParsedQuery) -> list[Word]:
+        """Weigh a query's words, in the language it seems to be in and in those of most chunks."""
         languages = dict.fromkeys((language_of(query.text), *self._languages, ""))
-        found = []
-        for variants in query_terms(query.text, languages):
-            counted = [(term, searcher.doc_freq("text", term)) for term in variants]
-            found.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
-        known = [idf for idf, counted in found if any(count for _, count in counted)]
-        highest = max(known, default=math.inf)
-        found.sort(key=lambda pair: (pair[0] <= highest, pair[0]), reverse=True)
-        return [
-            _Word(counted, idf, math.sqrt(min(1.0, idf / highest)))
-            for idf, counted in found[:_MOST_WORDS]
-            if idf >= _COMMON * highest
-        ]
+        return weigh(self._index.searcher(), query.text, languages)
 
     def _tree(self, query: ParsedQuery) -> _Tree | None:
         """Build the query: each word may match, in the text and in the name."""
@@ -291,7 +231,7 @@ class Fulltext:
         if not clauses:
             return None
         clauses.extend((Occur.Should, self._phrase(words)) for words in _worded(query.phrases))
-        return _Tree(Query.boolean_query(clauses), sum(word.weight * word.idf * _SATURATED for word in words))
+        return _Tree(Query.boolean_query(clauses), sum(word.ideal for word in words))
 
     def _ranked(
         self, searcher: Searcher, tree: _Tree, k: int, notes: Collection[NoteId] | None
@@ -402,15 +342,3 @@ def _values(searcher: Searcher, field: str, found: Sequence[_Scored]) -> list[in
 
 def _worded(phrases: Iterable[str]) -> Iterable[list[str]]:
     return (words for phrase in phrases if (words := literal(phrase).split()))
-
-
-def _idf(documents: int, having: int) -> float:
-    """The inverse document frequency that tantivy's BM25 uses (as Lucene's)."""
-    documents = max(documents, having)  # `having` counts deleted documents until segments merge
-    return math.log1p((documents - having + 0.5) / (having + 0.5))
-
-
-_K1: Final = 1.2
-"""tantivy's k1."""
-_SATURATED: Final = _K1 + 1
-"""What a word's part of BM25 tends to as it recurs, in units of its idf."""

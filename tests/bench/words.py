@@ -30,7 +30,7 @@ def run(report: Report, chunks: int = 100_000) -> float:
         fulltext.commit()
         asked = [parse_query(query) for query in queries(QUERIES)]
         searcher = fulltext._index.searcher()
-        trees = [tree.query for query in asked if (tree := fulltext._tree(searcher, query))]
+        trees = [tree.query for query in asked if (tree := fulltext._tree(query))]
         bare = timed_ms(lambda tree: searcher.search(tree, 2 * HITS, count=False).hits, trees * 2)[
             len(trees) :
         ]
