@@ -136,12 +136,14 @@ async def test_delete(root: Path, state: StateStore, writer: VaultWriter) -> Non
 async def test_move(root: Path, state: StateStore, writer: VaultWriter) -> None:
     """A moved file keeps its bytes; one under the new name is never replaced."""
     (root / "b.md").write_bytes(NEW)
-    with pytest.raises(Clash) as caught:
-        await writer.move(A, NotePath("b.md"), ANY, "test")
+    os.link(root / "a.md", root / "same.md")
+    for to in ("b.md", "same.md"):
+        with pytest.raises(Clash) as caught:
+            await writer.move(A, NotePath(to), ANY, "test")
     await writer.move(A, NotePath("x/c.md"), revision_of(OLD), "test")
 
     assert "name_clash" == caught.value.error_key
-    assert {"b.md", "x/c.md"} == names(root)
+    assert {"b.md", "same.md", "x/c.md"} == names(root)
     [entry] = await state.journal(NotePath("x/c.md"))
     assert ("move", A, "x/c.md") == (entry.verb, entry.path, entry.to_path)
 

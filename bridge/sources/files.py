@@ -165,6 +165,7 @@ class FilesSource:
             await asyncio.to_thread(survey.look, targets)
             gone = survey.gone()
             if gone and not await asyncio.to_thread(holds_files, root):
+                await asyncio.to_thread(os.stat, root)  # raises where it is not even there
                 self._hold(f"The vault folder {root} is empty, while the index knows {len(gone)} files of it")
                 return
         except OSError as error:

@@ -51,8 +51,11 @@ class VaultReader:
 def read_file(real: str) -> FileOnDisk:
     """Read a file by its path on disk; raises `OSError`."""
     with open(real, "rb") as file:
+        modified_ns = os.fstat(
+            file.fileno()
+        ).st_mtime_ns  # before the bytes: what changes them later is newer
         content = file.read()
-        return FileOnDisk(content, revision_of(content), os.fstat(file.fileno()).st_mtime_ns)
+        return FileOnDisk(content, revision_of(content), modified_ns)
 
 
 def locate(root: Path, path: NotePath) -> str:

@@ -115,7 +115,7 @@ class VaultWriter:
     async def _write(
         self, path: NotePath, data: bytes, expected: Expected, origin: str, *, keep_conflict: bool
     ) -> Written:
-        after = revision_of(data)
+        after = await asyncio.to_thread(revision_of, data)
         for _ in range(_TRIES):
             real, found = await self._find(path)
             before = found.revision if found else None
@@ -146,7 +146,8 @@ class VaultWriter:
         for _ in range(_TRIES):
             real, found = await self._find_present(path, expected)
             target, occupant = await self._find(to)
-            if occupant and not await asyncio.to_thread(os.path.samefile, real, target):
+            respelled = path.casefold() == to.casefold()
+            if occupant and not (respelled and await asyncio.to_thread(os.path.samefile, real, target)):
                 raise Clash(f"There is a {to} already; nothing was moved.", key="name_clash", path=to)
             before = found.revision
             entry = await self._state.record(
