@@ -15,9 +15,6 @@ from bridge.model import ChunkId, NoteId, Why
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
-MEANING: Final = 1.0
-MEANING_UNKNOWN: Final = 0.25
-"""Where the model does not know the source's language."""
 _WORDS: Final = 3.0
 _NAMES: Final = 0.4
 _IS_NAMED: Final = 0.2
@@ -77,11 +74,12 @@ class Likeness:
     tie: Tie = field(default_factory=lambda: Tie(None, {}))
     shared: SharedTags = SharedTags((), 0.0)
 
-    def score(self, meaning_weight: float) -> float:
+    @property
+    def score(self) -> float:
         """Sum the signals; a link is a mention already."""
         named, is_named = (mention.weight if mention else 0.0 for mention in self.mentions)
         total = (
-            meaning_weight * max(0.0, self.meaning)
+            max(0.0, self.meaning)
             + _WORDS * self.words
             + _NAMES * named
             + _IS_NAMED * is_named

@@ -20,7 +20,7 @@ from bridge.model import ChunkId, NoteId, NotePath, RelatedHit
 from bridge.paths import note_id
 from bridge.search.browse import missing
 from bridge.search.graph import Graph
-from bridge.search.likeness import MEANING, MEANING_UNKNOWN, Likeness, SharedTags
+from bridge.search.likeness import Likeness, SharedTags
 from bridge.search.mentions import Mentions
 from bridge.search.search import open_url
 from bridge.search.visible import NoteSet
@@ -37,6 +37,8 @@ _MOST_CHUNKS = 200
 _NAME_COUNTS = 3
 """A word of a note's names counts as so many of its text."""
 _MOST_TAGGED = 500
+_UNKNOWN_LANGUAGE = 0.25
+"""What the cosine of a model counts that does not know the source's language."""
 _MOST_WORDS_SHOWN = 5
 
 
@@ -95,19 +97,17 @@ class Related:
         said = {note_id(other): state for other, state in pins.items()}
         pinned = [id_ for id_, state in said.items() if state == "pinned" and (notes is None or id_ in notes)]
         telling, found = await self._found(source, notes)
-        weight = self._meaning_weight(source)
-        scores = {id_: one.score(weight) for id_, one in found.items()}
         wanted = {
             id_
             for id_, one in found.items()
             if one.tells
-            and scores[id_] >= (min_score or 0.0)
+            and one.score >= (min_score or 0.0)
             and not (exclude_linked and one.tie.direction)
             and id_ not in said
         }
         if exclude_same_folder and source.path:
             wanted -= await self._beside(source.path, wanted)
-        ranked = sorted(wanted, key=lambda id_: (-scores[id_], id_))
+        ranked = sorted(wanted, key=lambda id_: (-found[id_].score, id_))
         return await self._hits(source, [*pinned, *ranked][:limit], found, telling, pinned)
 
     # --- the source ----------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Related:
             path=path,
             names=tuple(name for (name,) in names),
             mean=means.get(id_),
-            vectors=vectors,
+            vectors=vectors[:_MOST_CHUNKS],
         )
 
     async def _text(self, text: str) -> _Source:
@@ -145,10 +145,11 @@ class Related:
             return _Source((text,), language)
         return _Source((text,), language, mean=vector, vectors=vector[None])
 
-    def _meaning_weight(self, source: _Source) -> float:
+    def _trust(self, language: str) -> float:
+        """Weigh what the model says of a text by whether it knows the language."""
         embedder = self._embedding.embedder
-        known = embedder is None or embedder.languages is None or source.language in {"", *embedder.languages}
-        return MEANING if known else MEANING_UNKNOWN
+        known = embedder is None or embedder.languages is None or language in {"", *embedder.languages}
+        return 1.0 if known else _UNKNOWN_LANGUAGE
 
     # --- what speaks for each note -------------------------------------------------------
 
@@ -174,8 +175,9 @@ class Related:
         for id_, shared in tags.items():
             found[id_].shared = shared
         further = frozenset(found.keys() - near.keys())
+        weight = self._trust(source.language)
         for id_, cosine in (near | await self._near(source, len(further), further)).items():
-            found[id_].meaning = cosine
+            found[id_].meaning = weight * cosine
         if source.id is not None:
             found.pop(source.id, None)
         return telling, dict(found)
@@ -246,33 +248,32 @@ class Related:
         }
         passages = await self._passages(ids, (nearest | by_words).values())
         notes = await self._notes_of({*ids}.union(*(one.tie.through for one in likenesses.values())))
-        path_of = {id_: note[0] for id_, note in notes.items()}
-        hits = []
-        for id_, one in likenesses.items():
-            if id_ not in notes or id_ not in passages:  # gone since it was ranked
-                continue
+
+        def hit(id_: NoteId, one: Likeness) -> RelatedHit:
             path, title, kind, language = notes[id_]
             passage, heading_path, first_line, last_line = passages[id_]
             cosine = None
             if source.mean is not None and id_ in means:
                 cosine = min(1.0, max(0.0, float(means[id_] @ source.mean)))
-            hits.append(
-                RelatedHit(
-                    path=path,
-                    title=title,
-                    kind=kind,
-                    score=one.score(self._meaning_weight(source)),
-                    cosine=cosine,
-                    linked=one.tie.direction,
-                    pinned=id_ in pinned,
-                    passage=passage,
-                    heading_path=tuple(json.loads(heading_path)),
-                    lines=(first_line, last_line),
-                    why=one.why(cosine, _standing(passage, telling, language, source.language), path_of),
-                    open_url=open_url(self._vault_name, path),
-                )
+            words = _standing(passage, telling, language, source.language)
+            return RelatedHit(
+                path=path,
+                title=title,
+                kind=kind,
+                score=one.score,
+                cosine=cosine,
+                linked=one.tie.direction,
+                pinned=id_ in pinned,
+                passage=passage,
+                heading_path=tuple(json.loads(heading_path)),
+                lines=(first_line, last_line),
+                why=one.why(cosine, words, {id_: note[0] for id_, note in notes.items()}),
+                open_url=open_url(self._vault_name, path),
             )
-        return tuple(hits)
+
+        # A note may be gone since it was ranked.
+        left = [(id_, one) for id_, one in likenesses.items() if id_ in notes and id_ in passages]
+        return await asyncio.to_thread(lambda: tuple(hit(id_, one) for id_, one in left))
 
     async def _notes_of(self, ids: Collection[NoteId]) -> dict[NoteId, Row]:
         rows = await self._db.rows(
