@@ -18,7 +18,7 @@ from bridge.stores import sqlite
 from bridge.stores.database import Database
 from bridge.stores.vectors import Ids, Vector, VectorIndex, Vectors
 
-_NOTES_A_TIME = 2000
+_NOTES_A_TIME = 500
 
 Added = tuple[ChunkId, NoteId, Vector]
 

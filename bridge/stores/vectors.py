@@ -18,12 +18,13 @@ Vectors: TypeAlias = NDArray[np.float32]
 Ids: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = NDArray[np.intp]
 
-_LEAST_CANDIDATES = 1500
-_CANDIDATES_PER_HIT = 15
+_LEAST_CANDIDATES = 3000
+_CANDIDATES_PER_HIT = 25
 _LEAST_CENTRED = 16
 _RECENTRED_AFTER = 1.5
 """Growth of the index after which its centre is taken anew."""
-_BLOCK = 4096
+_BLOCK = 512
+"""Rows worked on at once, so that what is needed for a moment stays in the processor's cache."""
 
 
 class Near(NamedTuple):
@@ -162,11 +163,17 @@ class VectorIndex:
         return estimates
 
     def _cosines(self, rows: Rows, query: Vector) -> NDArray[np.float32]:
-        if not self._centred:
-            return _products(self._floats(rows), query)
+        cosines = np.empty(len(rows), np.float32)
         away = query - self._centre
-        scale = np.maximum(self._radii[rows] * np.linalg.norm(away), 1e-9)
-        return (_products(self._floats(rows) - self._centre, away) / scale).astype(np.float32)
+        for at in range(0, len(rows), _BLOCK):
+            some = rows[at : at + _BLOCK]
+            vectors = self._floats(some)
+            if self._centred:
+                lengths = np.maximum(self._radii[some] * np.linalg.norm(away), 1e-9)
+                cosines[at : at + _BLOCK] = _products(vectors - self._centre, away) / lengths
+            else:
+                cosines[at : at + _BLOCK] = _products(vectors, query)
+        return cosines
 
     def _floats(self, rows: Rows) -> Vectors:
         """Widen float16 vectors; by their bits, which takes a tenth of numpy's time for it."""
