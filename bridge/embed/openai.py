@@ -65,7 +65,7 @@ class OpenAIEmbedder:
         self._query_prefix, self._document_prefix = prefixes
         self.identity = identity("openai", str(self._url.with_user(None)), model, *prefixes)
         self._patience = patience
-        self._down: EndpointDown | None = None
+        self._trouble: str | None = None
         self._rest_until = 0.0
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else None, trust_env=True
@@ -96,8 +96,8 @@ class OpenAIEmbedder:
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query; while the endpoint is known to be away this fails at once."""
-        if self._down and time.monotonic() < self._rest_until:
-            raise self._down
+        if self._trouble and time.monotonic() < self._rest_until:
+            raise self._down(self._trouble)
         [vector] = await self._ask([self._query_prefix + text], self._patience.query_s, attempts=1)
         return vector
 
@@ -131,10 +131,15 @@ class OpenAIEmbedder:
                 "it is found by its words, and all else is embedded."
             ) from error
         except _FailedError as error:
-            raise self._away(str(error)) from error
-        if self._down:
+            reason = str(error)
+            if self._trouble is None:
+                log.warning("embed.endpoint_down", host=self._url.host, reason=reason)
+            self._trouble = reason
+            self._rest_until = time.monotonic() + self._patience.rest_s
+            raise self._down(reason) from error
+        if self._trouble:
             log.info("embed.endpoint_back", host=self._url.host)
-            self._down = None
+            self._trouble = None
         return [unit(vector) for vector in vectors]
 
     async def _post(self, texts: Sequence[str], timeout_s: float) -> list[NDArray[np.float32]]:
@@ -154,17 +159,13 @@ class OpenAIEmbedder:
             raise _FailedError("an answer that is not JSON") from None
         return _vectors(answer, len(texts), self.dimensions)
 
-    def _away(self, reason: str) -> EndpointDown:
-        if self._down is None:
-            log.warning("embed.endpoint_down", host=self._url.host, reason=reason)
-        self._rest_until = time.monotonic() + self._patience.rest_s
-        self._down = EndpointDown(
+    def _down(self, reason: str) -> EndpointDown:
+        return EndpointDown(
             f"The embeddings endpoint at {self._url.host} is not to be had ({reason}); nothing is lost, keyword "
             "search goes on and it is asked again. Check that it runs, and [embedding] base_url and api_key.",
             retry_after_s=round(self._patience.rest_s),
             reason=reason,
         )
-        return self._down
 
 
 def _endpoint(base_url: str) -> URL:
