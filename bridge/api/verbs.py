@@ -138,14 +138,12 @@ async def _from_body(request: web.Request, asks: type[Ask], limit: int) -> Ask:
 
 async def _read(request: web.Request, limit: int) -> bytes:
     body = bytearray()
-    if (request.content_length or 0) <= limit:
-        async for piece in request.content.iter_any():
-            body += piece
-            if len(body) > limit:
-                break
-        else:
-            return bytes(body)
-    raise TooLarge(f"The body is larger than {limit} bytes; nothing was changed.", limit_bytes=limit)
+    async for piece in request.content.iter_any():
+        body += piece
+        if len(body) > limit:
+            message = f"The body is larger than {limit} bytes; nothing was changed."
+            raise TooLarge(message, limit_bytes=limit)
+    return bytes(body)
 
 
 def _invalid(error: msgspec.ValidationError) -> InvalidRequest:

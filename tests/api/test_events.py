@@ -411,6 +411,15 @@ async def test_what_events_acknowledge_counts_as_seen(phone: Device) -> None:
     assert NEW == phone.read("New.md")
 
 
+async def test_events_acknowledge_too(phone: Device) -> None:
+    """What a device posted is known as its own: deleted while it was away, it goes; moved, its old name is forgotten."""
+    await phone.one("upsert", "New.md", content=NEW)
+    await phone.one("rename", "Moved.md", old_path="Note.md", revision=rev(OLD), base=rev(OLD))
+    write(phone.vault, {"Note.md": OLD})
+    await phone.reconcile("1", listed("Moved.md", OLD))
+    assert (None, OLD, OLD) == tuple(phone.read(path) for path in ("New.md", "Moved.md", "Note.md"))
+
+
 async def test_a_session_survives_a_restart(tmp_path: Path) -> None:
     """A bridge that restarts between two slices does not take the first one's notes for deleted."""
     root = write(tmp_path / "vault", {"A.md": OLD, "B.md": OLD})

@@ -1,5 +1,7 @@
 /** Pure text work: code points, highlights, excerpts. */
 
+const REACH = 24;
+
 /** Cut code points `[start, end)` of `points` at the highlights into `{text, marked}` in order. */
 function cut(points, highlights, start, end) {
   const pieces = [];
@@ -27,12 +29,10 @@ function densest(highlights, length) {
   return best;
 }
 
-/** Move `at` to the next word start within reach; where a script has no blanks, stay. */
-function wordStart(points, at) {
-  for (let next = at; next > 0 && next < at + 24; next++) {
-    if (/\s/.test(points[next - 1] ?? "")) return next;
-  }
-  return at;
+/** Step from `at` to the nearest blank, so that no word is cut; where a script has none, stay. */
+function blank(points, at, step) {
+  const near = Array.from({ length: REACH }, (_, n) => at + n * step);
+  return near.find((place) => /\s/.test(points[place] ?? "")) ?? at;
 }
 
 /**
@@ -49,7 +49,7 @@ export function excerpt(passage, highlights, length = Infinity) {
   }
   const lead = Math.floor(length / 5);
   const wanted = densest(highlights, length - lead) - lead;
-  const start = wordStart(points, Math.max(first, Math.min(wanted, points.length - length)));
-  const end = Math.min(start + length, points.length);
+  const start = wanted > first ? blank(points, Math.min(wanted, points.length - length), 1) : first;
+  const end = start + length < points.length ? blank(points, start + length, -1) : points.length;
   return { pieces: cut(points, highlights, start, end), before: start > first, after: end < points.length };
 }

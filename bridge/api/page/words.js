@@ -29,7 +29,7 @@ export const signals = ({ keyword, semantic, graph }) =>
 
 const WHY = {
   meaning: () => "close in meaning",
-  words: ({ words }) => `shares the words ${listed(words)}`,
+  words: ({ words }) => `shares the word${words.length > 1 ? "s" : ""} ${listed(words)}`,
   mention: ({ text, direction }) => (direction === "in" ? `mentions ${quoted(text)}` : `mentioned as ${quoted(text)}`),
   tags: ({ tags }) => `also tagged ${listed(tags.map((tag) => `#${tag}`))}`,
   links: ({ direction, through }) =>
