@@ -7,6 +7,7 @@ SQLite's transaction is the truth. After it the full-text index is committed and
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiosqlite
@@ -210,14 +211,17 @@ class Pipeline:
             else:
                 changed.append(item)
         gone = [id_ for id_ in batch.deleted if id_ in old]
-        diff, cached = await self._store(batch, changed, gone, embedder)
+        if changed or gone:
+            async with self._words_staged(changed, gone):
+                diff, cached = await self._store(batch, changed, gone, embedder)
+        else:
+            diff, cached = await self._store(batch, (), (), embedder)
         owners = {id_: owner for id_, owner, _ in diff.fresh}
         await asyncio.to_thread(
             self._embeddings.refresh,
             diff.gone,
             [(id_, owners[id_], vector) for id_, vector in cached.items()],
         )
-        await self._index_words(changed, gone)
         self.generation += 1
         await self._tell(batch, changed, gone, old)
         if len(cached) < len(diff.fresh):
@@ -273,18 +277,25 @@ class Pipeline:
         )
         await links.resolve_links(tx, notes=[item.id for item in prepared], keys=keys)
 
-    async def _index_words(self, prepared: Sequence[Prepared], gone: Sequence[NoteId]) -> None:
-        if not (prepared or gone):
-            return
+    @asynccontextmanager
+    async def _words_staged(self, prepared: Sequence[Prepared], gone: Sequence[NoteId]) -> AsyncIterator[None]:
+        """Analyse words while the block stores rows; commit them after it, or drop them with its error."""
 
-        def work() -> None:
+        def stage() -> None:
             for id_ in gone:
                 self._fulltext.remove(id_)
             for item in prepared:
                 self._fulltext.replace(item.id, _docs(item))
-            self._fulltext.commit()
 
-        await asyncio.to_thread(work)
+        staging = asyncio.create_task(asyncio.to_thread(stage))
+        try:
+            yield
+        except BaseException:
+            await asyncio.wait([staging])
+            await asyncio.to_thread(self._fulltext.rollback)
+            raise
+        await staging
+        await asyncio.to_thread(self._fulltext.commit)
         async with self._db.write() as tx:
             await notes.put_meta(tx, "fulltext_seq", str(self._reached_seq))
             await tx.execute("DELETE FROM removals WHERE seq <= ?", (self._reached_seq,))

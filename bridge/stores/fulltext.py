@@ -128,6 +128,13 @@ class Fulltext:
             self._changed.clear()
             self._reload()
 
+    def rollback(self) -> None:
+        """Forget the changes since the last commit."""
+        assert_off_loop()
+        if self._writer is not None:
+            self._writer.rollback()
+            self._changed.clear()
+
     def close(self) -> None:
         """Let merges end and free the folder; changes without a commit are lost."""
         assert_off_loop()
