@@ -414,6 +414,7 @@ async def test_what_events_acknowledge_counts_as_seen(phone: Device) -> None:
 async def test_events_acknowledge_too(phone: Device) -> None:
     """What a device posted is known as its own: deleted while it was away, it goes; moved, its old name is forgotten."""
     await phone.one("upsert", "New.md", content=NEW)
+    await phone.one("upsert", revision=rev(OLD))
     await phone.one("rename", "Moved.md", old_path="Note.md", revision=rev(OLD), base=rev(OLD))
     write(phone.vault, {"Note.md": OLD})
     await phone.reconcile("1", listed("Moved.md", OLD))

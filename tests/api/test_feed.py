@@ -2,8 +2,8 @@
 
 import asyncio
 
+from bridge.answers import FeedEntry
 from bridge.feed import KEPT, Feed
-from bridge.model import FeedEntry
 
 
 def everything(_entry: FeedEntry) -> bool:

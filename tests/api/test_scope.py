@@ -170,7 +170,7 @@ async def test_a_scope_is_a_vault_of_its_own(restricted: Caller, alone: Caller) 
 async def test_waiting_tells_nothing_of_denied_notes(restricted: Caller, tmp_path: Path) -> None:
     """A change of a denied note neither ends a long poll nor shows in it; counts over all are left out."""
     seq = (await restricted("GET", "/v1/changes")).json["seq"]
-    write(tmp_path / "whole", {f"Private/{WORD} 2.md": WORD})
+    write(tmp_path / "whole", {f"Private/{WORD} 2.md": "Words that were never embedded."})
     (change,) = (await restricted("GET", f"/v1/changes?since={seq}&wait_s=10")).json["changes"]
 
     assert "progress" == change["type"]
