@@ -56,6 +56,7 @@ _TOKEN: Final = re.compile(f"{_ODD.format(plain=_PLAIN)}|[{_NO_BLANKS}]+")
 """A word, an odd token (words joined by signs, `C++`, `C#`) or a run without blanks."""
 _ASCII_TOKEN: Final = re.compile(_ODD.format(plain="[A-Za-z0-9]+"))
 _RUN: Final = re.compile(f"[{_NO_BLANKS}]")
+_HALF_WIDTH: Final = re.compile("[\uff66-\uff9f]")
 _SIGN: Final = re.compile(_SIGNS)
 _VERSION: Final = re.compile(r"v\d+\.")
 _PARTED: Final = re.compile(r"[/@:\\]+")
@@ -105,12 +106,12 @@ class _Cache(dict[str, str]):
     Of itself it gives words as they stand, folded, and the characters of runs.
     """
 
-    _MOST = 40_000
+    _MOST = 20_000
     _LONGEST_RUN = 6
 
     def __missing__(self, token: str) -> str:
         if _RUN.match(token):
-            made, kept = self.run(unicodedata.normalize("NFKC", token)), len(token) <= self._LONGEST_RUN
+            made, kept = self.run(_folded_run(token)), len(token) <= self._LONGEST_RUN
         else:
             made, kept = " ".join(self.words(token)), len(token) <= _LONGEST
         if kept:
@@ -211,7 +212,7 @@ def query_terms(text: str, languages: Collection[str]) -> tuple[tuple[str, ...],
     words: dict[tuple[str, ...], None] = {}
     for word in _WORD.findall(text):
         if _RUN.match(word):
-            run = unicodedata.normalize("NFKC", word)
+            run = _folded_run(word)
             words.update(((gram,), None) for gram in _grams(run, _gram_sizes(run)[-1]))
         elif variants := tuple(filter(None, dict.fromkeys(cache[word] for cache in caches))):
             words[variants] = None
@@ -239,13 +240,18 @@ def highlights(passage: str, query_terms: frozenset[str], language: str) -> tupl
 
 
 def _spans_in_run(run: str, start: int, query_terms: frozenset[str]) -> Iterable[tuple[int, int]]:
-    folded = unicodedata.normalize("NFKC", run)
+    folded = _folded_run(run)
     for size in _gram_sizes(folded):
         for at, gram in enumerate(_grams(folded, size)):
             if gram in query_terms:
                 # Half-width kana and split Hangul change places when folded: mark all of them.
                 whole = len(folded) != len(run)
                 yield (start, start + len(run)) if whole else (start + at, start + at + size)
+
+
+def _folded_run(run: str) -> str:
+    """Compose a run's characters; half-width kana become full ones, while Thai vowels stay whole."""
+    return unicodedata.normalize("NFKC" if _HALF_WIDTH.search(run) else "NFC", run)
 
 
 def _gram_sizes(run: str) -> tuple[int, ...]:

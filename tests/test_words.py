@@ -131,6 +131,8 @@ def test_literal_words_are_not_stemmed_and_keep_their_order() -> None:
         ("e\u0301te\u0301 dernier", "été", "fr", ["e\u0301te\u0301"]),
         ("nothing here", "absent", "en", []),
         ("กินยาแล้ว", "ยา", "th", ["ยา"]),
+        ("ใส่น้ำตาลทราย", "น้ำตาล", "th", ["น้ำตาล"]),
+        ("ﾃｽﾄとｶﾞｰﾃﾞﾝ", "ガーデン", "ja", ["ﾃｽﾄとｶﾞｰﾃﾞﾝ"]),
     ],
 )
 def test_highlights_mark_what_matched(passage: str, query: str, language: str, expected: list[str]) -> None:
