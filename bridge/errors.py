@@ -80,7 +80,9 @@ class NotPossible(TransomError):
 class Unavailable(TransomError):
     key = "unavailable"
 
-    def __init__(self, message: str, *, retry_after_s: int = 5, key: str | None = None, **fields: Any) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: int = 5, key: str | None = None, **fields: Any
+    ) -> None:
         super().__init__(message, key=key, **fields)
         self.retry_after_s = retry_after_s
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from bridge.model import FeedEntry, FeedType
+from bridge.answers import FeedEntry, FeedType
 
 KEPT = 4096
 

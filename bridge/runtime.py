@@ -9,6 +9,23 @@ from typing import Any, Literal, Self
 import structlog
 
 from bridge import __version__
+from bridge.answers import (
+    EmbeddingStatus,
+    FilesStatus,
+    GraphLinks,
+    Neighbors,
+    NoteMap,
+    NoteStatus,
+    NoteSummary,
+    NoteView,
+    PluginStatus,
+    RecentChange,
+    RelatedAnswer,
+    SearchAnswer,
+    Sources,
+    Status,
+    Unresolved,
+)
 from bridge.data import VECTORS
 from bridge.embed import open_embedder
 from bridge.errors import NotFound, TransomError, Unavailable
@@ -18,26 +35,11 @@ from bridge.ingest.pipeline import Pipeline
 from bridge.ingest.replay import replay
 from bridge.model import (
     OWNER,
-    EmbeddingStatus,
-    FilesStatus,
     Filter,
-    GraphLinks,
     Mode,
-    Neighbors,
-    NoteMap,
     NotePath,
-    NoteStatus,
-    NoteSummary,
-    NoteView,
-    PluginStatus,
-    RecentChange,
-    RelatedAnswer,
     Revision,
     Scope,
-    SearchAnswer,
-    Sources,
-    Status,
-    Unresolved,
 )
 from bridge.paths import is_note, note_id
 from bridge.search import browse

@@ -140,6 +140,14 @@ def test_phrases_must_stand_as_they_are(index: Fulltext) -> None:
     assert notes_of(search(index, '"running dog"', notes=frozenset({NoteId(3)}))) == [3]
 
 
+def test_odd_tokens_in_phrases_keep_their_signs(index: Fulltext) -> None:
+    """Quoted or excluded, `C++` and `ERR_1042` mean themselves and not their letters."""
+    fill(index, chunk(1, "vitamin C, err 1042"), chunk(2, "C++ said ERR_1042"))
+
+    assert notes_of(search(index, '"C++"')) == notes_of(search(index, '"said ERR_1042"')) == [2]
+    assert notes_of(search(index, "C -C++")) == [1]
+
+
 def test_exclusions_leave_whole_notes_out(index: Fulltext) -> None:
     """A minus leaves out each note that has the word or phrase in any of its chunks."""
     fill(

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bridge.answers import RelatedHit
 from bridge.embed.obtain import obtain
 from bridge.errors import NotFound
-from bridge.model import NotePath, RelatedHit, Scope
+from bridge.model import NotePath, Scope
 from bridge.runtime import Bridge
 from bridge.settings import models_dir
 from bridge.stores.pins import Pins

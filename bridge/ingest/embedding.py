@@ -6,12 +6,12 @@ from typing import Literal
 
 import structlog
 
+from bridge.answers import MissingReason
 from bridge.embed import Embedder, EndpointDown
 from bridge.embed.cache import EmbeddingCache
 from bridge.errors import TransomError
 from bridge.feed import Feed
 from bridge.ingest.backfill import Backfill
-from bridge.model import MissingReason
 from bridge.stores import notes
 from bridge.stores.database import Database
 from bridge.stores.embeddings import Embeddings

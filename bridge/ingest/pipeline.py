@@ -278,7 +278,9 @@ class Pipeline:
         await links.resolve_links(tx, notes=[item.id for item in prepared], keys=keys)
 
     @asynccontextmanager
-    async def _words_staged(self, prepared: Sequence[Prepared], gone: Sequence[NoteId]) -> AsyncIterator[None]:
+    async def _words_staged(
+        self, prepared: Sequence[Prepared], gone: Sequence[NoteId]
+    ) -> AsyncIterator[None]:
         """Analyse words while the block stores rows; commit them after it, or drop them with its error."""
 
         def stage() -> None:

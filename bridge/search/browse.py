@@ -7,19 +7,21 @@ from typing import Any
 
 import msgspec
 
-from bridge.errors import InvalidRequest, NotFound
-from bridge.model import (
+from bridge.answers import (
     Backlink,
-    Block,
-    Filter,
-    Heading,
     NoteMap,
-    NotePath,
     NoteStatus,
     NoteSummary,
     NoteView,
     RecentChange,
     ResolvedLink,
+)
+from bridge.errors import InvalidRequest, NotFound
+from bridge.model import (
+    Block,
+    Filter,
+    Heading,
+    NotePath,
     Scope,
 )
 from bridge.parse import parse

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bridge.answers import VaultCounts
 from bridge.ingest.embedding import Embedding
-from bridge.model import Scope, VaultCounts
+from bridge.model import Scope
 from bridge.search.visible import Visible
 from bridge.stores.database import Database
 from bridge.stores.embeddings import Embeddings

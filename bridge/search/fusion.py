@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bridge.model import ChunkId, NoteId, Signal, SignalScore
+from bridge.answers import Signal, SignalScore
+from bridge.model import ChunkId, NoteId
 from bridge.stores.embeddings import VectorHit
 from bridge.stores.fulltext import KeywordHit
 

@@ -8,17 +8,16 @@ import json
 import math
 from collections.abc import Callable, Collection
 
-from bridge.model import (
+from bridge.answers import (
     GraphEdge,
     GraphLink,
     GraphLinks,
     GraphNode,
     Neighbors,
-    NoteId,
-    NotePath,
     NoteSummary,
     Unresolved,
 )
+from bridge.model import NoteId, NotePath
 from bridge.paths import note_id, title_of
 from bridge.search.browse import missing, summary
 from bridge.search.likeness import Direction, Tie

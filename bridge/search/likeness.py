@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from bridge.model import ChunkId, NoteId, Why
+from bridge.answers import Why
+from bridge.model import ChunkId, NoteId
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 

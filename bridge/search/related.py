@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from bridge.answers import RelatedHit
 from bridge.errors import TransomError
 from bridge.ingest.embedding import Embedding
 from bridge.language import function_words, language_of
-from bridge.model import ChunkId, NoteId, NotePath, RelatedHit
+from bridge.model import ChunkId, NoteId, NotePath
 from bridge.paths import note_id
 from bridge.search.browse import missing
 from bridge.search.graph import Graph

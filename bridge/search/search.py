@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from bridge.answers import (
+    Hit,
+    MissingReason,
+    MissingSignal,
+    SearchAnswer,
+    Signal,
+)
 from bridge.embed import EndpointDown
 from bridge.errors import TransomError
 from bridge.ingest.embedding import Embedding
 from bridge.model import (
     ChunkId,
     Filter,
-    Hit,
-    MissingReason,
-    MissingSignal,
     Mode,
     NoteId,
     Scope,
-    SearchAnswer,
-    Signal,
 )
 from bridge.search.counts import Counts
 from bridge.search.fusion import DEPTH, Fused, fuse

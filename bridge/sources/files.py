@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import structlog
 
+from bridge.answers import FilesStatus
 from bridge.globs import glob_matcher
 from bridge.model import (
     Deleted,
     Failed,
-    FilesStatus,
     NoteChange,
     NotePath,
     Revision,

@@ -25,7 +25,16 @@ class LoggedChange:
 async def append(state: Database, changes: Iterable[LoggedChange]) -> None:
     """Add changes in their order."""
     rows = [
-        (entry.at_ns, entry.path, entry.title, entry.kind, entry.change, entry.old_path, entry.origin, entry.revision)
+        (
+            entry.at_ns,
+            entry.path,
+            entry.title,
+            entry.kind,
+            entry.change,
+            entry.old_path,
+            entry.origin,
+            entry.revision,
+        )
         for entry in changes
     ]
     if rows:

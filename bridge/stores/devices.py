@@ -8,7 +8,8 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from bridge.model import Device, NotePath, Revision
+from bridge.answers import Device
+from bridge.model import NotePath, Revision
 from bridge.stores.database import Database
 from bridge.times import rfc3339
 

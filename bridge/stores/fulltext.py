@@ -7,7 +7,7 @@ not fit is begun anew.
 """
 
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +22,7 @@ from bridge.language import language_of
 from bridge.model import ChunkId, NoteId, ParsedQuery
 from bridge.offloop import assert_off_loop
 from bridge.stores.weighing import Word, telling_terms, weigh
-from bridge.words import literal, terms_and_literal
+from bridge.words import exact_terms, literal, terms_and_literal
 
 log = structlog.get_logger(__name__)
 
@@ -204,12 +204,12 @@ class Fulltext:
         """Narrow `notes` to those that have every phrase of a query and nothing that it leaves out."""
         assert_off_loop()
         searcher = self._index.searcher()
-        for words in _worded(query.phrases):
-            having = self._notes_with(searcher, self._phrase(words))
+        for standing in self._standing(query.phrases):
+            having = self._notes_with(searcher, standing)
             notes = having if notes is None else notes & having
-        for words in _worded(query.without):
+        for standing in self._standing(query.without):
             every = self._notes_with(searcher, Query.all_query()) if notes is None else notes
-            notes = every - self._notes_with(searcher, self._phrase(words))
+            notes = every - self._notes_with(searcher, standing)
         return notes
 
     def query_terms(self, query: ParsedQuery) -> frozenset[str]:
@@ -237,7 +237,7 @@ class Fulltext:
         ]
         if not clauses:
             return None
-        clauses.extend((Occur.Should, self._phrase(words)) for words in _worded(query.phrases))
+        clauses.extend((Occur.Should, standing) for standing in self._standing(query.phrases))
         return _Tree(Query.boolean_query(clauses), sum(word.ideal for word in words))
 
     def _ranked(
@@ -265,6 +265,16 @@ class Fulltext:
 
     def _term(self, field: str, term: str, weight: float) -> Query:
         return Query.boost_query(Query.term_query(self._schema, field, term, "freq"), weight)
+
+    def _standing(self, phrases: Iterable[str]) -> Iterator[Query]:
+        """Look for phrases as they stand: their words in order, and odd tokens with all their signs."""
+        for phrase in phrases:
+            if words := literal(phrase).split():
+                odd = (
+                    Query.term_query(self._schema, "text", term, "freq")
+                    for term in exact_terms(phrase).split()
+                )
+                yield Query.boolean_query([(Occur.Must, part) for part in (self._phrase(words), *odd)])
 
     def _phrase(self, words: Sequence[str]) -> Query:
         if len(words) == 1:
@@ -345,7 +355,3 @@ def _hits(searcher: Searcher, best: Sequence[_Scored], ideal: float) -> list[Key
 
 def _values(searcher: Searcher, field: str, found: Sequence[_Scored]) -> list[int]:
     return cast("list[int]", searcher.fast_field_values(field, [address for _, address in found]))
-
-
-def _worded(phrases: Iterable[str]) -> Iterable[list[str]]:
-    return (words for phrase in phrases if (words := literal(phrase).split()))

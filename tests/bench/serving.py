@@ -63,8 +63,8 @@ class Server:
             process.terminate()
             await process.wait()
 
-    async def get(self, path: str, **query: Any) -> Any:
-        async with self._http.get(path, params=query) as answer:
+    async def get(self, route: str, **query: Any) -> Any:
+        async with self._http.get(route, params=query) as answer:
             return await answer.json()
 
     async def search(self, query: str, mode: str = "hybrid", limit: int = 10) -> tuple[Any, float]:

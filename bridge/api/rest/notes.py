@@ -6,10 +6,17 @@ import msgspec
 from aiohttp import web
 from aiohttp.hdrs import ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY
 
+from bridge.answers import (
+    GraphLinks,
+    Neighbors,
+    NoteMap,
+    NoteSummary,
+    NoteView,
+    Unresolved,
+)
 from bridge.api.envelope import answer
 from bridge.api.verbs import Ask, Call, Moment, instant_ns, verb
 from bridge.errors import NotFound, TooLarge
-from bridge.model import GraphLinks, Neighbors, NoteMap, NoteSummary, NoteView, Unresolved
 from bridge.paths import note_path
 
 READ_LIMIT = 32 << 20

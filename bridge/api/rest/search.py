@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from bridge.answers import RelatedAnswer, SearchAnswer
 from bridge.api.verbs import Ask, Call, Limit, Moment, instant_ns, verb
 from bridge.errors import InvalidRequest
-from bridge.model import Filter, Kind, Mode, RelatedAnswer, SearchAnswer
+from bridge.model import Filter, Kind, Mode
 from bridge.paths import note_path
 
 Deadline = Annotated[int, msgspec.Meta(ge=0, le=600_000)]

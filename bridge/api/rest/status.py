@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from bridge.answers import FeedEntry, NoteStatus, RecentChange, Status
 from bridge.api.verbs import Ask, Call, Moment, instant_ns, verb
-from bridge.model import FeedEntry, NoteStatus, RecentChange, Status
 from bridge.paths import note_path
 from bridge.search.visible import scope_matcher
 
