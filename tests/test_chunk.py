@@ -101,6 +101,13 @@ def test_fenced_code_is_whole_where_it_fits() -> None:
     assert all(c.text.split("\n")[-1].endswith(("code", "```")) for c in long)
 
 
+def test_a_lower_heading_stays_with_what_follows() -> None:
+    """No chunk of a long section ends with a heading."""
+    parts = [f"#### Part {n}\n\n" + f"Sentence {n} of some length. " * (n % 5 + 1) for n in range(20)]
+
+    assert not any(re.search(r"#### .*$", c.text) for c in chunks("\n\n".join(parts)))
+
+
 def test_table_rows_keep_their_header() -> None:
     """Each part of a long table is embedded with the names of its columns."""
     rows = "\n".join(f"| Name {n} | {n} kilograms |" for n in range(40))
@@ -218,6 +225,7 @@ LINES = st.sampled_from(
         "```py\nx = 1\n\ny = 2\n```",
         "```\n" + "code line here\n" * 40 + "```",
         "| a | b |\n|---|---|\n" + "| cell | cell |\n" * 30,
+        "| a b | c d | e f |\n|---|---|---|\n" + f"| {'cell ' * 9} | {'cell ' * 9} |\n" * 3,
         "%%\nhidden\n%%",
         "```dataview\nLIST\n```",
         "$$\nx^2\n$$",

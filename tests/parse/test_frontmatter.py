@@ -18,7 +18,7 @@ def note(text: str) -> Note:
 def test_any_key_is_kept_in_order() -> None:
     """Values keep their types as YAML 1.2 has them, and all of them are JSON."""
     text = (
-        "---\nz: 1\na: [x, 2.5, true, null]\nwhen: 2024-05-01\nat: 12:30\nyes: no\nphone: 0123\n"
+        "---\nz: 1\na: [x, 2.5, true, null]\nwhen: 2024-05-01\nat: 12:30\nyes: no\nphone: 0123\nhuge: 1.0e999\n"
         "deep:\n  k: {v: ~}\nmultiline: |\n  one\n  two\nquoted: '5'\nempty:\n---\n"
     )
     expected: dict[str, Any] = {
@@ -28,6 +28,7 @@ def test_any_key_is_kept_in_order() -> None:
         "at": "12:30",
         "yes": "no",
         "phone": "0123",
+        "huge": "1.0e999",
         "deep": {"k": {"v": None}},
         "multiline": "one\ntwo\n",
         "quoted": "5",
