@@ -33,14 +33,7 @@ from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
 from bridge.ingest.pipeline import Pipeline
 from bridge.ingest.replay import replay
-from bridge.model import (
-    OWNER,
-    Filter,
-    Mode,
-    NotePath,
-    Revision,
-    Scope,
-)
+from bridge.model import OWNER, Filter, Mode, NotePath, Revision, Scope
 from bridge.paths import is_note, note_id
 from bridge.search import browse
 from bridge.search.browse import Browse

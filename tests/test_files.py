@@ -12,14 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.model import (
-    Attachment,
-    Deleted,
-    NoteChange,
-    NotePath,
-    Touched,
-    Upserted,
-)
+from bridge.model import Attachment, Deleted, NoteChange, NotePath, Touched, Upserted
 from bridge.sources.agenda import WHOLE, Agenda
 from bridge.sources.files import FilesSource
 from bridge.sources.survey import MAX_NOTE_BYTES

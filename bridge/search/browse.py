@@ -7,23 +7,9 @@ from typing import Any
 
 import msgspec
 
-from bridge.answers import (
-    Backlink,
-    NoteMap,
-    NoteStatus,
-    NoteSummary,
-    NoteView,
-    RecentChange,
-    ResolvedLink,
-)
+from bridge.answers import Backlink, NoteMap, NoteStatus, NoteSummary, NoteView, RecentChange, ResolvedLink
 from bridge.errors import InvalidRequest, NotFound
-from bridge.model import (
-    Block,
-    Filter,
-    Heading,
-    NotePath,
-    Scope,
-)
+from bridge.model import Block, Filter, Heading, NotePath, Scope
 from bridge.parse import parse
 from bridge.paths import note_id
 from bridge.search.visible import Visible, scope_matcher

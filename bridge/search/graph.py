@@ -8,15 +8,7 @@ import json
 import math
 from collections.abc import Callable, Collection
 
-from bridge.answers import (
-    GraphEdge,
-    GraphLink,
-    GraphLinks,
-    GraphNode,
-    Neighbors,
-    NoteSummary,
-    Unresolved,
-)
+from bridge.answers import GraphEdge, GraphLink, GraphLinks, GraphNode, Neighbors, NoteSummary, Unresolved
 from bridge.model import NoteId, NotePath
 from bridge.paths import note_id, title_of
 from bridge.search.browse import missing, summary

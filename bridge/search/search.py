@@ -9,23 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bridge.answers import (
-    Hit,
-    MissingReason,
-    MissingSignal,
-    SearchAnswer,
-    Signal,
-)
+from bridge.answers import Hit, MissingReason, MissingSignal, SearchAnswer, Signal
 from bridge.embed import EndpointDown
 from bridge.errors import TransomError
 from bridge.ingest.embedding import Embedding
-from bridge.model import (
-    ChunkId,
-    Filter,
-    Mode,
-    NoteId,
-    Scope,
-)
+from bridge.model import ChunkId, Filter, Mode, NoteId, Scope
 from bridge.search.counts import Counts
 from bridge.search.fusion import DEPTH, Fused, fuse
 from bridge.search.graph import Graph

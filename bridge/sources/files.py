@@ -17,16 +17,7 @@ import structlog
 
 from bridge.answers import FilesStatus
 from bridge.globs import glob_matcher
-from bridge.model import (
-    Deleted,
-    Failed,
-    NoteChange,
-    NotePath,
-    Revision,
-    Stamp,
-    Touched,
-    Upserted,
-)
+from bridge.model import Deleted, Failed, NoteChange, NotePath, Revision, Stamp, Touched, Upserted
 from bridge.sources.agenda import HELD_RETRY_S, RESCAN_S, WHOLE, Agenda
 from bridge.sources.survey import UNREAD, Candidate, Survey, holds_files, is_passing, targets_of
 from bridge.sources.watch import Watcher, cannot_watch, explain

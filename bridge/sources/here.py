@@ -4,13 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeAlias
 
 from bridge.errors import Clash, NotFound
-from bridge.model import (
-    Deleted,
-    NoteChange,
-    NotePath,
-    Revision,
-    Upserted,
-)
+from bridge.model import Deleted, NoteChange, NotePath, Revision, Upserted
 from bridge.paths import note_id
 from bridge.sources.files import FilesSource
 from bridge.stores import notes

@@ -13,17 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import assert_never
 
-from bridge.model import (
-    Attachment,
-    Deleted,
-    Failed,
-    NoteChange,
-    NotePath,
-    Revision,
-    Stamp,
-    Touched,
-    Upserted,
-)
+from bridge.model import Attachment, Deleted, Failed, NoteChange, NotePath, Revision, Stamp, Touched, Upserted
 from bridge.paths import is_hidden, is_note
 from bridge.sources.files import FilesSource
 from bridge.sources.watch import QUIET_MS

@@ -6,14 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.hdrs import ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY
 
-from bridge.answers import (
-    GraphLinks,
-    Neighbors,
-    NoteMap,
-    NoteSummary,
-    NoteView,
-    Unresolved,
-)
+from bridge.answers import GraphLinks, Neighbors, NoteMap, NoteSummary, NoteView, Unresolved
 from bridge.api.envelope import answer
 from bridge.api.verbs import Ask, Call, Moment, instant_ns, verb
 from bridge.errors import NotFound, TooLarge
