@@ -62,17 +62,20 @@ def resolve(target: str, source: str, names: Names) -> Resolution:
     shortest. What starts with `/` is a full path or nothing. A name that no file has may be
     an alias.
     """
+    files, aliased = names.files.get(name_key(target), ()), names.aliases.get(alias_key(target), ())
+    if not files and not aliased:
+        return UNRESOLVED
     folder = _segments(source)[:-1]
     written = _segments(target)
     wanted = _joined([], written)
     relative = wanted != written
     full = _joined(folder, written) if relative else wanted
-    named = [(_segments(file.path), file) for file in names.files.get(name_key(target), ())]
+    named = [(_segments(file.path), file) for file in files]
     found = [(parts, file) for parts, file in named if parts[-len(wanted) :] == wanted]
     if target.startswith("/"):
         found = [(parts, file) for parts, file in found if parts == full]
     elif not found:
-        found = [(_segments(file.path), file) for file in names.aliases.get(alias_key(target), ())]
+        found = [(_segments(file.path), file) for file in aliased]
     if not found:
         return UNRESOLVED
 
