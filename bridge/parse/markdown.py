@@ -174,8 +174,12 @@ class _Lines:
             self._open_fence(match)
         elif match["hashes"] and (not lead or (lead in {" ", "  ", "   "} and not self.indent)):
             self._heading(at, line, match)
-        elif match["rule"] and not lead and self._underline(at, line):
-            pass
+        elif match["rule"] and not lead and self.plain and self.paragraph is not None:
+            self._underline(at, line, self.paragraph)
+        elif match["rule"] and not lead and line.startswith("---"):
+            self.paragraph = None
+            self.indent = 0
+            self._add("p", "\0")
         elif match["bar"]:
             self._prose(at, line, "t" if at and self.shape[-1] in "Tt" else "T")
         elif match["item"]:
@@ -187,9 +191,7 @@ class _Lines:
             self._prose(at, line, "p", plain=not lead and not match["rule"])
 
     def _is_indented_code(self, lead: str, item: str | None) -> bool:
-        if self.paragraph is not None or not lead or not lead.startswith(("    ", "\t", " ")):
-            return False
-        if item and self.indent:
+        if self.paragraph is not None or (item and self.indent):
             return False
         return _width(lead[: len(lead) - len(lead.lstrip())]) >= self.indent + 4
 
@@ -223,22 +225,13 @@ class _Lines:
             text = bare.rstrip()
         self._enter(level, text, at)
 
-    def _underline(self, at: int, line: str) -> bool:
-        """Make the open paragraph a heading when `===` or `---` underlines it."""
-        start = self.paragraph
-        if start is None or not self.plain:
-            if line.startswith("---"):
-                self.paragraph = None
-                self.indent = 0
-                self._add("p", "\0")
-                return True
-            return False
+    def _underline(self, at: int, line: str, start: int) -> None:
+        """Make the paragraph that began at `start` a heading."""
         self.end_section(start)
         self.shape[start:] = ["H"] * (at - start)
         self._add("H", "\0")
         self.paragraph = None
         self._enter(1 if line[0] == "=" else 2, " ".join(map(str.strip, self.lines[start:at])), start)
-        return True
 
     def _enter(self, level: int, text: str, at: int) -> None:
         text = _BLOCK_ID.sub("", text).rstrip()
