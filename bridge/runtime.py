@@ -1,10 +1,10 @@
 """The bridge: its parts wired by name, and the verbs that REST, the page and the commands share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import structlog
 
@@ -26,9 +26,10 @@ from bridge.answers import (
     Status,
     Unresolved,
 )
+from bridge.background import Background
 from bridge.data import VECTORS
 from bridge.embed import open_embedder
-from bridge.errors import NotFound, TransomError, Unavailable
+from bridge.errors import NotFound, Unavailable
 from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
 from bridge.ingest.pipeline import Pipeline
@@ -59,7 +60,6 @@ _REPORT_S = 0.2
 _LOOKED = ("watching", "polling")
 """States of the files source that follow a look through the whole vault."""
 _POLL_S = 0.02
-_AGAIN_S = 10.0
 
 
 class Bridge:
@@ -137,7 +137,7 @@ class Bridge:
         self._related = Related(
             settings.vault.name, db, stores.fulltext, embeddings, self._embedding, self._graph, pins
         )
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._background = Background()
 
     @classmethod
     @asynccontextmanager
@@ -159,13 +159,13 @@ class Bridge:
 
     def start(self) -> None:
         """Follow the sources and embed in the background, until the bridge is closed."""
-        self._run("embedding", self._embedding.run)
-        self._run("files", self._follow_files)
-        self._run("housekeeping", self._keep_house)
+        self._background.run("embedding", self._embedding.run)
+        self._background.run("files", self._follow_files)
+        self._background.run("housekeeping", self._keep_house)
 
     async def refresh(self) -> None:
         """Look at the vault once, and wait until the model is ready or known to be out of reach."""
-        self._run("embedding", self._embedding.run)
+        self._background.run("embedding", self._embedding.run)
         await self._embedding.decided.wait()
         await self._pipeline.follow(self._files.scan())
         if self._files.status().state != "held":
@@ -205,21 +205,15 @@ class Bridge:
 
     async def _close(self) -> None:
         self.feed.close()
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self._background.close()
         await self.writer.close()
         await self._pipeline.idle()
         await self._embedding.close()
 
-    def _run(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._tasks[name] = asyncio.create_task(_kept_up(name, work), name=name)
-
     def _look_again(self) -> None:
         """Begin the files source anew, so that it looks at everything."""
-        if running := self._tasks.get("files"):
-            running.cancel()
-            self._run("files", self._follow_files)
+        if self._background.runs("files"):
+            self._background.run("files", self._follow_files)
 
     async def _follow_files(self) -> None:
         await self._pipeline.follow(self._files.watch())
@@ -400,16 +394,3 @@ class Bridge:
         except Unavailable:
             return True
         return True
-
-
-async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run background work; after an error (a full disk, say) it begins again a little later."""
-    while True:
-        try:
-            await work()
-            return
-        except TransomError as error:
-            log.warning("bridge.work_paused", work=name, reason=error.message, key=error.error_key)
-        except Exception:
-            log.exception("bridge.work_failed", work=name)
-        await asyncio.sleep(_AGAIN_S)
