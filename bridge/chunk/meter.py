@@ -39,13 +39,15 @@ class Meter:
         return self._sum(text) if self._adds_up else self._count(text) - self.specials + 1
 
     def _sum(self, text: str) -> int:
-        words = self._words
         total = 0
+        rare = []
         for word in text.split():
-            cost = words.get(word)
-            if cost is None:
-                cost = self._count(word) - self.specials
-                if len(word) <= _LONGEST_WORD and len(words) < _MOST_WORDS:
-                    words[word] = cost
-            total += cost
-        return total
+            cost = self._words.get(word)
+            if cost is not None:
+                total += cost
+            elif len(word) <= _LONGEST_WORD and len(self._words) < _MOST_WORDS:
+                self._words[word] = self._count(word) - self.specials
+                total += self._words[word]
+            else:
+                rare.append(word)
+        return total + self._count(" ".join(rare)) - self.specials if rare else total
