@@ -28,9 +28,10 @@ def fitting(embedder: Embedder, count: int) -> list[str]:
     """Cut real passages to the model's window."""
     texts = []
     for passage in passages(count):
-        while embedder.count_tokens(passage) > embedder.window:
-            passage = passage[: len(passage) * 3 // 4]
-        texts.append(passage)
+        text = passage
+        while embedder.count_tokens(text) > embedder.window:
+            text = text[: len(text) * 3 // 4]
+        texts.append(text)
     return texts
 
 

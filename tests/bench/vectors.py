@@ -22,7 +22,9 @@ def spread(base: Floats, count: int, seed: int = 5) -> Floats:
     chosen = base[rng.integers(0, len(base), count)]
     noise = rng.standard_normal(chosen.shape, np.float32) / np.sqrt(base.shape[1])
     moved = chosen + noise * rng.uniform(0.15, 0.5, (count, 1)).astype(np.float32)
-    unit: Floats = (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
+    unit: Floats = (
+        (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
+    )
     return unit
 
 

@@ -63,7 +63,7 @@ def related_set(shared: Path, name: str, unpacked: Path) -> RelatedSet:
 
 def bm25_floor(shared: Path, name: str) -> dict[str, list[str]]:
     """Rank a retrieval set with the plain BM25 of the shared tools."""
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         shared / "tools" / "bm25.py",
         shared / "data" / "retrieval" / name,
