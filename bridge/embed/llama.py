@@ -66,6 +66,7 @@ class LlamaEmbedder:
         self._n_head = len(self._model.opening) + len(
             self._model.tokens(self._document_prefix, special=False)
         )
+        contexts: list[Context] = []
         try:
             if self.window - self._n_head < _LEAST_ROOM:
                 raise InvalidSetting(
@@ -73,8 +74,11 @@ class LlamaEmbedder:
                     "shorten it.",
                     setting="embedding.document_prefix",
                 )
-            contexts = [Context(self._model, self.window, located.pooling) for _ in range(threads + 1)]
+            for _ in range(threads + 1):
+                contexts.append(Context(self._model, self.window, located.pooling))  # noqa: PERF401 -- those made are freed if one fails
         except BaseException:
+            for context in contexts:
+                context.free()
             self._model.free()
             raise
         self.identity = identity(

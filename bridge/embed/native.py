@@ -7,8 +7,10 @@ a call: a batch of texts would attend over all of them and be slower.
 
 import asyncio
 import ctypes
+import os
 import sys
 from collections import deque
+from mmap import PAGESIZE
 from pathlib import Path
 
 import llama_cpp
@@ -23,7 +25,7 @@ POOLINGS = {
     "last": llama_cpp.LLAMA_POOLING_TYPE_LAST,
 }
 _LOG_ERROR = 4  # ggml_log_level in ggml.h
-_MADV_DONTNEED, _PAGE = 4, 4096
+_MADV_DONTNEED = 4  # sys/mman.h
 
 _complaints: deque[str] = deque(maxlen=4)
 
@@ -46,7 +48,7 @@ class Model:
         _complaints.clear()
         settings = llama_cpp.llama_model_default_params()
         settings.n_gpu_layers = 0
-        self.handle = llama_cpp.llama_model_load_from_file(str(path).encode(), settings)
+        self.handle = llama_cpp.llama_model_load_from_file(os.fsencode(path), settings)
         if not self.handle:
             raise InstallationError(
                 f"The model file {path} cannot be loaded ({'; '.join(_complaints) or 'no reason given'}); "
@@ -65,9 +67,12 @@ class Model:
         """Split a text into token ids, with the special ones around it; any thread may."""
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
-        ids = (llama_cpp.llama_token * room)()
-        n = llama_cpp.llama_tokenize(self._vocabulary, data, len(data), ids, room, special, False)
-        return ids[:n]
+        while True:
+            ids = (llama_cpp.llama_token * room)()
+            n = llama_cpp.llama_tokenize(self._vocabulary, data, len(data), ids, room, special, False)
+            if n >= 0:
+                return ids[:n]
+            room = -n
 
     def free(self) -> None:
         """Give everything back."""
@@ -113,7 +118,9 @@ class Context:
         self._release_logits(window)
 
     def embed(self, tokens: list[int]) -> NDArray[np.float32]:
-        """Compute the pooled vector of one text, as the model gives it."""
+        """Compute the pooled vector of one text, as the model gives it; zero for no tokens at all."""
+        if not tokens:
+            return np.zeros(self._model.dimensions, np.float32)
         self._compute(tokens)
         found = llama_cpp.llama_get_embeddings_seq(self._handle, 0)
         return np.ctypeslib.as_array(found, (self._model.dimensions,)).astype(np.float32)
@@ -153,7 +160,7 @@ class Context:
         logits = ctypes.cast(llama_cpp.llama_get_logits(self._handle), ctypes.c_void_p).value
         if logits:
             end = logits + 4 * window * self._model.n_vocabulary
-            first, last = -(-logits // _PAGE) * _PAGE, end // _PAGE * _PAGE
+            first, last = -(-logits // PAGESIZE) * PAGESIZE, end // PAGESIZE * PAGESIZE
             madvise = ctypes.CDLL(None).madvise
             madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
             madvise(first, last - first, _MADV_DONTNEED)

@@ -123,6 +123,11 @@ async def test_tokens_are_counted_with_prefix_and_special_ones(e5: Embedder) -> 
     assert 6 == e5.count_tokens("hello")
 
 
+async def test_signs_that_stand_for_many_are_counted(e5: Embedder) -> None:
+    """A text may have more tokens than bytes: one sign of Arabic stands for a sentence of 18 letters."""
+    assert e5.count_tokens("\ufdfa" * 100) > 300 + 8
+
+
 async def test_answers_come_in_the_order_of_the_texts(e5: Embedder) -> None:
     """Two threads share a batch and each text keeps its place; nothing is asked of an empty batch."""
     texts = [f"Note number {i} about {'bread' if i % 2 else 'the network'}" for i in range(9)]
