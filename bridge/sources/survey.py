@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from bridge.model import Attachment, Failed, NoteChange, NotePath, Revision, Stamp
 from bridge.paths import NOTE_SUFFIXES, is_hidden
 
-MAX_NOTE_BYTES = 100_000_000
+MAX_NOTE_BYTES = 20_000_000
+"""Larger ones are listed as failed: reading one would take ten times its size of memory."""
 
 _SUFFIXES = tuple(NOTE_SUFFIXES)
 _PASSING = ("~", ".tmp", ".swp", ".swx", ".part", ".crdownload")
