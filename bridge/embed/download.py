@@ -100,8 +100,6 @@ async def _go_on(session: aiohttp.ClientSession, url: URL, part: Path, progress:
                     progress("Downloading", have, total)
             finally:
                 await asyncio.to_thread(file.close)
-            if total is not None and have != total:
-                raise _CutError(f"{have} of {total} bytes came")
             return _stated_hash(response)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise _CutError(str(error) or type(error).__name__) from error

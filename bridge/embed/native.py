@@ -100,6 +100,7 @@ class Context:
         if pooling:
             settings.pooling_type = POOLINGS[pooling]
         self._model = model
+        self._window = window
         self._handle = llama_cpp.llama_init_from_model(model.handle, settings)
         if not self._handle:
             raise InstallationError(
@@ -115,7 +116,7 @@ class Context:
                 "keyword search works without it. Choose another: transom model list",
                 key="model_unusable",
             )
-        self._release_logits(window)
+        self._release_logits()
 
     def embed(self, tokens: list[int]) -> NDArray[np.float32]:
         """Compute the pooled vector of one text, as the model gives it; zero for no tokens at all."""
@@ -132,6 +133,7 @@ class Context:
     def _compute(self, tokens: list[int]) -> None:
         assert_off_loop()
         n = len(tokens)
+        assert n <= self._window, "llama.cpp ends the process for more"
         ids = (llama_cpp.llama_token * n)(*tokens)
         batch = llama_cpp.llama_batch_get_one(ids, n)
         batch.logits = (ctypes.c_int8 * n)(*[1] * n)
@@ -147,7 +149,7 @@ class Context:
                 key="model_unusable",
             )
 
-    def _release_logits(self, window: int) -> None:
+    def _release_logits(self) -> None:
         """Return the pages of the logits, which an embedding model never writes.
 
         llama.cpp reserves and clears tokens x vocabulary floats once a context, at its longest
@@ -156,10 +158,10 @@ class Context:
         """
         if sys.platform != "linux":
             return
-        self._compute([0] * window)
+        self._compute([0] * self._window)
         logits = ctypes.cast(llama_cpp.llama_get_logits(self._handle), ctypes.c_void_p).value
         if logits:
-            end = logits + 4 * window * self._model.n_vocabulary
+            end = logits + 4 * self._window * self._model.n_vocabulary
             first, last = -(-logits // PAGESIZE) * PAGESIZE, end // PAGESIZE * PAGESIZE
             madvise = ctypes.CDLL(None).madvise
             madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)

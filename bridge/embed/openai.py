@@ -62,6 +62,12 @@ class OpenAIEmbedder:
         self.languages: frozenset[str] | None = None
         self.dimensions = 0
         self._url = _endpoint(base_url)
+        if api_key and self._url.user:
+            raise InvalidSetting(
+                "[embedding] api_key and a user name in base_url exclude each other; nothing was sent anywhere. "
+                "Keep one of them.",
+                setting="embedding.api_key",
+            )
         self._query_prefix, self._document_prefix = prefixes
         self.identity = identity("openai", str(self._url.with_user(None)), model, *prefixes)
         self._patience = patience

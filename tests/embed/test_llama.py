@@ -159,9 +159,10 @@ async def test_a_cancelled_batch_stops(minilm: Embedder) -> None:
     with pytest.raises(asyncio.CancelledError):
         await batch
     started = time.perf_counter()
+    await minilm.embed_documents(["The next one."])
     await minilm.close()
 
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 2
     with pytest.raises(Unavailable):
         await minilm.embed_query("anything")
     with pytest.raises(Unavailable):

@@ -204,14 +204,17 @@ async def test_the_settings_are_checked(endpoint: Endpoint, tmp_path: Path) -> N
     for base_url in (None, "localhost:8080", "file:///etc"):
         with pytest.raises(InvalidSetting, match="base_url"):
             await open_embedder(EmbeddingSettings(model="openai:small", base_url=base_url), tmp_path)
+    with pytest.raises(InvalidSetting, match="exclude each other"):
+        await OpenAIEmbedder.open("small", "http://me:secret@127.0.0.1/v1", "key")
 
 
 async def test_the_identity_is_address_model_and_prefixes(endpoint: Endpoint) -> None:
-    """A slash, a user name or another key change nothing; another model or prefix does."""
+    """A slash, a password or another key change nothing; another model or prefix does."""
     found = {}
     for name, (model, url, key, prefix) in {
         "plain": ("small", endpoint.url, None, None),
         "slash": ("small", endpoint.url + "/", "key", None),
+        "user": ("small", endpoint.url.replace("//", "//me:secret@"), None, None),
         "model": ("large", endpoint.url, None, None),
         "prefix": ("small", endpoint.url, None, "query: "),
     }.items():
@@ -219,7 +222,7 @@ async def test_the_identity_is_address_model_and_prefixes(endpoint: Endpoint) ->
         found[name] = embedder.identity
         await embedder.close()
 
-    assert found["plain"] == found.pop("slash")
+    assert found["plain"] == found.pop("slash") == found.pop("user")
     assert 3 == len(set(found.values()))
 
 
