@@ -14,7 +14,7 @@ import msgspec
 
 from bridge.errors import Clash, InvalidRequest, Refused, RevisionMismatch, UsageError
 from bridge.feed import Feed
-from bridge.model import Deleted, NotePath, Revision, Upserted
+from bridge.model import NotePath, Revision
 from bridge.paths import is_hidden, is_note, note_path
 from bridge.sources.files import FilesSource
 from bridge.sources.here import Apply, Here
@@ -225,12 +225,7 @@ class EventsSource:
             if self._pull_only:
                 return change.result("refused", None, "vault_is_pull_only")
             await self._writer.move(change.old_path, change.path, old.revision, change.origin)
-        await self._here.apply(
-            [
-                Deleted(change.old_path, change.origin),
-                Upserted(change.path, old.content, old.modified_ns, change.origin),
-            ]
-        )
+        await self._here.move(change.old_path, change.path, old, change.origin)
         if change.revision in {None, old.revision}:
             return change.result("indexed" if change.livesync else "stored", old.revision)
         return await self._upsert(replace(change, base=old.revision))

@@ -22,15 +22,13 @@ class Here:
         self._index = index
         self._reader = reader
         self._files = files
-        self.apply = apply
+        self._apply = apply
 
     def check(self) -> None:
         """Raise `Clash` while the folder is not there to be compared with."""
         status = self._files.status()
         if status.state == "held":
-            raise Clash(
-                f"{status.reason}; nothing was changed. It goes on when the folder is back.", key="held"
-            )
+            raise Clash(f"{status.reason} Nothing was changed.", key="held")
 
     async def file(self, path: NotePath) -> FileOnDisk | None:
         """Read the file, if there is one."""
@@ -48,8 +46,13 @@ class Here:
     async def show(self, path: NotePath, file: FileOnDisk, origin: str) -> None:
         """Index these bytes now, unless they are, or the settings leave the note out."""
         if self._files.covers(path) and (await self.indexed([path])).get(path) != file.revision:
-            await self.apply([Upserted(path, file.content, file.modified_ns, origin)])
+            await self._apply([Upserted(path, file.content, file.modified_ns, origin)])
+
+    async def move(self, old: NotePath, new: NotePath, file: FileOnDisk, origin: str) -> None:
+        """Show these bytes under their new name now, and no longer under the old one."""
+        coming = [Upserted(new, file.content, file.modified_ns, origin)] if self._files.covers(new) else []
+        await self._apply([Deleted(old, origin), *coming])
 
     async def forget(self, path: NotePath, origin: str) -> None:
         """Take the note out of the index now."""
-        await self.apply([Deleted(path, origin)])
+        await self._apply([Deleted(path, origin)])

@@ -306,8 +306,9 @@ async def test_excluded_notes_are_stored_and_not_shown(tmp_path: Path) -> None:
         assert ("indexed", rev(NEW)) == await replace(phone, livesync=True).one(
             "upsert", "Diary/2.md", content=NEW
         )
-        assert NEW == phone.read("Diary/Today.md")
-        assert [] == await phone.found("quokka")
+        await phone.one("rename", "Diary/Old.md", old_path="Note.md", base=rev(OLD))
+        assert (NEW, OLD) == (phone.read("Diary/Today.md"), phone.read("Diary/Old.md"))
+        assert [] == await phone.found("quokka") + await phone.found("old")
 
 
 async def test_a_conflict_is_told_in_the_feed(phone: Device) -> None:

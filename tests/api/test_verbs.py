@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import ClientSession, web
 
-from bridge.api.app import create_app
+from bridge.api.app import create_app, runner
 from bridge.api.openapi import openapi
 from bridge.api.rest import VERBS
 from bridge.runtime import Bridge
@@ -352,19 +352,20 @@ async def test_a_long_poll_ends_with_the_change(ask: Caller, tmp_path: Path) -> 
     assert not news["missed"]
 
 
-async def test_a_stop_does_not_wait_for_long_polls(tmp_path: Path) -> None:
-    """Closing the server ends the polls within a moment, each with a proper answer."""
+async def test_the_server_takes_long_questions_and_stops_at_once(tmp_path: Path) -> None:
+    """A page of text fits into an address; a stop ends the long polls, each with a proper answer."""
     root = write(tmp_path / "notes", NOTES)
     async with Bridge.open(settings(root, tmp_path / "data")) as bridge, ClientSession() as session:
-        runner = web.AppRunner(create_app(bridge))
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        server = runner(create_app(bridge))
+        await server.setup()
+        await web.TCPSite(server, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{server.addresses[0][1]}"
         ask = Caller(session, url, await bridge.keys.first_key())
+        assert 200 == (await ask("GET", f"/v1/search?q={'tide+' * 5000}")).status
         seq = (await ask("GET", "/v1/changes")).json["seq"]
         waiting = asyncio.create_task(ask("GET", f"/v1/changes?since={seq}&wait_s=60"))
         await asyncio.sleep(0.05)
-        await asyncio.wait_for(runner.cleanup(), 2)
+        await asyncio.wait_for(server.cleanup(), 2)
         assert [] == (await waiting).json["changes"]
 
 
