@@ -22,10 +22,11 @@ class Background:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def run(self, name: str, work: Work) -> None:
-        """Begin work; what runs under the same name is cancelled."""
-        if running := self._tasks.get(name):
-            running.cancel()
-        self._tasks[name] = asyncio.create_task(_kept_up(name, work), name=name)
+        """Begin work; what runs under the same name is cancelled, and over before this begins."""
+        before = self._tasks.get(name)
+        if before:
+            before.cancel()
+        self._tasks[name] = asyncio.create_task(_kept_up(name, work, before), name=name)
 
     def runs(self, name: str) -> bool:
         """Whether such work was begun."""
@@ -38,8 +39,10 @@ class Background:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
 
-async def _kept_up(name: str, work: Work) -> None:
+async def _kept_up(name: str, work: Work, before: asyncio.Task[None] | None) -> None:
     """Do the work; after an error (a full disk, say) it begins again a little later."""
+    if before:
+        await asyncio.wait([before])
     while True:
         try:
             await work()
