@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import assert_never
 
 import aiosqlite
 import structlog
@@ -87,6 +88,8 @@ class _Batch:
                     batch.failed.append(change)
                 case Attachment():
                     batch.attachments.append(change)
+                case _:
+                    assert_never(change)
         return batch
 
 
@@ -299,8 +302,7 @@ class Pipeline:
         await staging
         await asyncio.to_thread(self._fulltext.commit)
         async with self._db.write() as tx:
-            await notes.put_meta(tx, "fulltext_seq", str(self._reached_seq))
-            await tx.execute("DELETE FROM removals WHERE seq <= ?", (self._reached_seq,))
+            await notes.words_reached(tx, self._reached_seq)
 
     async def _tell(
         self, batch: _Batch, prepared: Sequence[Prepared], gone: Sequence[NoteId], old: dict[NoteId, Known]

@@ -17,22 +17,26 @@ _NOTES_A_TIME = 500
 
 async def replay(db: Database, fulltext: Fulltext) -> int:
     """Index again the notes stored after the full-text index's last commit; return how many."""
-    reached = 0 if fulltext.fresh else int(await notes.get_meta(db, "fulltext_seq") or 0)
+    reached = 0 if fulltext.fresh else await notes.words_seq(db)
     last = int(await notes.get_meta(db, "seq") or 0)
     if reached == last:
         return 0
-    for (id_,) in await db.rows("SELECT note_id FROM removals WHERE seq > ?", (reached,)):
-        await asyncio.to_thread(fulltext.remove, NoteId(id_))
+    gone = await db.rows("SELECT note_id FROM removals WHERE seq > ?", (reached,))
+    await asyncio.to_thread(_remove, fulltext, [NoteId(id_) for (id_,) in gone])
     ids = [row[0] for row in await db.rows("SELECT id FROM notes WHERE seq > ? ORDER BY seq", (reached,))]
     for start in range(0, len(ids), _NOTES_A_TIME):
         docs = await _docs(db, ids[start : start + _NOTES_A_TIME])
         await asyncio.to_thread(_replace, fulltext, docs)
     await asyncio.to_thread(fulltext.commit)
     async with db.write() as tx:
-        await notes.put_meta(tx, "fulltext_seq", str(last))
-        await tx.execute("DELETE FROM removals")
+        await notes.words_reached(tx, last)
     log.info("ingest.replayed", notes=len(ids), reached=reached, last=last)
     return len(ids)
+
+
+def _remove(fulltext: Fulltext, ids: list[NoteId]) -> None:
+    for id_ in ids:
+        fulltext.remove(id_)
 
 
 def _replace(fulltext: Fulltext, docs: dict[NoteId, list[ChunkDoc]]) -> None:

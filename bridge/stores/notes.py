@@ -25,6 +25,7 @@ from bridge.paths import fold, is_transcript, name_key
 from bridge.stores.database import Database, Row
 from bridge.words import head
 
+_WORDS_SEQ = "fulltext_seq"
 STALE = Revision("")
 """The revision of a row that an older parser or chunker made: it never equals a file's."""
 
@@ -211,6 +212,17 @@ async def touch(tx: aiosqlite.Connection, touched: Iterable[Touched]) -> None:
     """Move the stamps of notes whose bytes did not change."""
     rows = [(one.modified_ns, one.size, one.path) for one in touched]
     await tx.executemany("UPDATE notes SET modified_ns = ?, size = ? WHERE path = ?", rows)
+
+
+async def words_reached(tx: aiosqlite.Connection, seq: int) -> None:
+    """Note up to which transaction the full-text index has everything; `words_seq` tells it."""
+    await put_meta(tx, _WORDS_SEQ, str(seq))
+    await tx.execute("DELETE FROM removals WHERE seq <= ?", (seq,))
+
+
+async def words_seq(db: Database) -> int:
+    """Tell up to which transaction the full-text index has everything."""
+    return int(await get_meta(db, _WORDS_SEQ) or 0)
 
 
 async def put_attachments(tx: aiosqlite.Connection, files: Iterable[Attachment]) -> None:
