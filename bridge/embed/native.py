@@ -5,7 +5,6 @@ loaded once. A context serves one thread at a time and computes in that thread a
 a call: a batch of texts would attend over all of them and be slower.
 """
 
-import asyncio
 import ctypes
 import os
 import sys
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.errors import InstallationError
+from bridge.offloop import assert_off_loop
 
 POOLINGS = {
     "mean": llama_cpp.LLAMA_POOLING_TYPE_MEAN,
@@ -166,12 +166,3 @@ class Context:
             madvise = ctypes.CDLL(None).madvise
             madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
             madvise(first, last - first, _MADV_DONTNEED)
-
-
-def assert_off_loop() -> None:
-    """Fail when an event loop runs in this thread: llama.cpp would stop it."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise AssertionError("llama.cpp must not run on the event loop's thread")
