@@ -23,18 +23,7 @@ from typing import Final
 
 import Stemmer
 
-from bridge.language import language_of, script_of
-
-__all__ = [
-    "exact_terms",
-    "head",
-    "highlights",
-    "language_of",
-    "literal",
-    "query_terms",
-    "terms",
-    "terms_and_literal",
-]
+from bridge.language import script_of
 
 _NO_BLANKS: Final = (
     "\u0e01-\u0e3e\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17e0-\u17e9"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bridge.language import language_of
 from bridge.model import ChunkId, NoteId
 from bridge.search.query import parse_query
 from bridge.stores.fulltext import ChunkDoc, Fulltext, KeywordHit
-from bridge.words import language_of
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 from bridge.chunk import split
 from bridge.embed.cache import text_hash
+from bridge.language import language_of
 from bridge.model import Upserted
 from bridge.parse import parse
 from bridge.paths import note_id
 from bridge.stores.notes import Prepared
 from bridge.vault.reader import revision_of
-from bridge.words import language_of
 
 VERSION = 1
 """Raised whenever the parser or the chunker gives other rows for the same bytes."""

@@ -9,8 +9,6 @@ from typing import Final, get_args
 
 from bridge.model import Kind, Narrowing, ParsedQuery
 
-__all__ = ["ParsedQuery", "parse_query"]
-
 _KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 _QUOTED: Final = r'"[^"]+"|“[^”]+”|„[^“”]+[“”]|«[^»]+»'
 _PART: Final = re.compile(

@@ -13,11 +13,11 @@ from bridge.answers import Hit, MissingReason, MissingSignal, SearchAnswer, Sign
 from bridge.embed import EndpointDown
 from bridge.errors import TransomError
 from bridge.ingest.embedding import Embedding
-from bridge.model import ChunkId, Filter, Mode, NoteId, Scope
+from bridge.model import ChunkId, Filter, Mode, NoteId, ParsedQuery, Scope
 from bridge.search.counts import Counts
 from bridge.search.fusion import DEPTH, Fused, fuse
 from bridge.search.graph import Graph
-from bridge.search.query import ParsedQuery, parse_query
+from bridge.search.query import parse_query
 from bridge.search.visible import NoteSet, Visible
 from bridge.stores.database import Database
 from bridge.stores.embeddings import Embeddings, VectorHit

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from bridge.globs import glob_matcher
-from bridge.model import Filter, Kind, NoteId, Scope
+from bridge.model import Filter, Kind, NoteId, ParsedQuery, Scope
 from bridge.paths import fold, is_transcript
-from bridge.search.query import ParsedQuery
 from bridge.stores.database import Database
 
 NoteSet: TypeAlias = frozenset[NoteId] | None
