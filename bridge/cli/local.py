@@ -11,10 +11,9 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from bridge import log
-from bridge.api.rest.search import SearchFilter
 from bridge.cli.verbs import Answer, Report, raise_trouble
 from bridge.data import DataFolder
-from bridge.model import Mode
+from bridge.model import Filter, Mode
 from bridge.paths import note_path
 from bridge.runtime import Bridge
 from bridge.settings import Settings, data_dir
@@ -54,10 +53,9 @@ class Local:
         self._opened = opened
         return bridge
 
-    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer:
-        asked = msgspec.convert(filter, SearchFilter).read()
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Filter) -> Answer:
         self._look()
-        return self._answer(self._bridge.search(query, limit=limit, mode=mode, filter=asked))
+        return self._answer(self._bridge.search(query, limit=limit, mode=mode, filter=filter))
 
     def related(self, path: str, *, limit: int) -> Answer:
         asked = note_path(path)

@@ -16,7 +16,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from bridge.cli.verbs import Answer, Report, raise_trouble
 from bridge.errors import InvalidRequest, NotFound, TransomError, Unavailable
-from bridge.model import Mode
+from bridge.model import Filter, Mode
+from bridge.times import rfc3339
 
 TIMEOUT_S = 60.0
 REPORT_S = 0.5
@@ -57,8 +58,8 @@ class Remote:
             return False
         return True
 
-    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer:
-        body = {"query": query, "limit": limit, "mode": mode, "filter": filter}
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Filter) -> Answer:
+        body = {"query": query, "limit": limit, "mode": mode, "filter": _wire(filter)}
         return self._ask("POST", "/v1/search", body)
 
     def related(self, path: str, *, limit: int) -> Answer:
@@ -105,6 +106,13 @@ class Remote:
                 "Look at its log, or stop it and call the command again."
             ) from error
         return _unpack(response.status, content, self.url)
+
+
+def _wire(filter: Filter) -> dict[str, Any]:
+    """A filter as the API takes it."""
+    moments = {"modified_after": filter.modified_after_ns, "modified_before": filter.modified_before_ns}
+    given = {name: rfc3339(moment) for name, moment in moments.items() if moment is not None}
+    return {"path": filter.path, "tags": filter.tags, "kind": filter.kinds or None, **given}
 
 
 def _unpack(status: int, content: bytes, url: str) -> Any:

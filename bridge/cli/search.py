@@ -1,7 +1,7 @@
 """`transom search`: hits."""
 
 from datetime import datetime
-from typing import Any, get_args
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 import click
@@ -9,7 +9,9 @@ import click
 from bridge.cli import show
 from bridge.cli.call import Call, common
 from bridge.cli.verbs import verbs
-from bridge.model import Kind, Mode
+from bridge.errors import InvalidRequest
+from bridge.model import Filter, Kind, Mode
+from bridge.times import from_rfc3339
 
 MODES: tuple[str, ...] = get_args(Mode)
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -41,7 +43,7 @@ def command(
     limit: int,
     path: str | None,
     tag: tuple[str, ...],
-    kind: tuple[str, ...],
+    kind: tuple[Kind, ...],
     after: datetime | None,
     before: datetime | None,
 ) -> None:
@@ -49,21 +51,24 @@ def command(
 
     Quotes hold words together, a minus leaves out, tag: and path: narrow; all else is words.
     """
-    asked = {
-        "path": path,
-        "tags": list(tag) or None,
-        "kind": list(kind) or None,
-        "modified_after": _instant(call, after),
-        "modified_before": _instant(call, before),
-    }
-    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    narrowed = Filter(
+        path=path,
+        tags=tag,
+        kinds=kind,
+        modified_after_ns=_instant_ns(call, after),
+        modified_before_ns=_instant_ns(call, before),
+    )
     with verbs(call) as bridge:
-        call.show(bridge.search(" ".join(query), limit=limit, mode=mode, filter=given), show.hits)
+        call.show(bridge.search(" ".join(query), limit=limit, mode=mode, filter=narrowed), show.hits)
 
 
-def _instant(call: Call, moment: datetime | None) -> str | None:
-    """A moment in the person's time zone as RFC 3339."""
+def _instant_ns(call: Call, moment: datetime | None) -> int | None:
+    """A moment of the person's time zone."""
     if moment is None:
         return None
     zone = call.settings.server.timezone
-    return (moment.replace(tzinfo=ZoneInfo(zone)) if zone else moment.astimezone()).isoformat()
+    try:
+        there = moment.replace(tzinfo=ZoneInfo(zone)) if zone else moment.astimezone()
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequest(f"{moment:%Y-%m-%d} is beyond the calendar.") from error
+    return from_rfc3339(there.isoformat())

@@ -1,13 +1,10 @@
 """`transom serve`: the bridge in the foreground, until a signal stops it."""
 
 import asyncio
-import json
-import os
 import shlex
 import signal
 import ssl
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -17,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 import structlog
 
-from bridge import __version__, data, log
+from bridge import data, log
 from bridge.cli.call import Call, common, setting
 from bridge.errors import InstallationError, InvalidSetting
 from bridge.settings import ServerSettings
@@ -54,7 +51,7 @@ async def _serve(call: Call) -> None:
     async with Bridge.open(call.settings) as bridge, _listening(bridge, call.settings.server, tls) as url:
         bridge.start()
         folder = call.data
-        await asyncio.to_thread(_announce, folder, url)
+        await asyncio.to_thread(data.announce, folder, _reachable(url))
         try:
             _greet(call, url, folder)
             await stop.wait()
@@ -62,7 +59,7 @@ async def _serve(call: Call) -> None:
             logger.info("serve.stopping")
             for one in signals:
                 loop.remove_signal_handler(one)
-            (folder / data.RUNNING).unlink(missing_ok=True)
+            data.withdraw(folder)
 
 
 @asynccontextmanager
@@ -108,14 +105,6 @@ def _tls(server: ServerSettings) -> ssl.SSLContext | None:
     return context
 
 
-def _announce(folder: Path, url: str) -> None:
-    """Leave a note in the data folder so that commands find this bridge."""
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".bridge-")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump({"url": _reachable(url), "pid": os.getpid(), "version": __version__}, file)
-    os.replace(name, folder / data.RUNNING)
-
-
 def _reachable(url: str) -> str:
     """The address by which this machine reaches a bridge that listens on all of its networks."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
@@ -125,7 +114,7 @@ def _greet(call: Call, url: str, folder: Path) -> None:
     again = shlex.join(_flags(call))
     program = sys.argv[0] if Path(sys.argv[0]).name == "transom" else f"{sys.executable} -m bridge"
     click.echo(f"Transom is listening on {url}")
-    click.echo(f"Key: the file {folder / 'token'}")
+    click.echo(f"Key: the file {folder / data.FIRST_KEY}")
     click.echo(
         f"Page: open {_reachable(url)} and paste what this prints:  {program} token show {again}".rstrip()
     )

@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from bridge.cli.call import Call
-from bridge.data import running_bridge
+from bridge.data import TOKEN, running_bridge
 from bridge.errors import Unavailable
-from bridge.model import Mode
+from bridge.model import Filter, Mode
 
 Answer: TypeAlias = Any
 Report: TypeAlias = Callable[[Answer], None]
@@ -26,7 +26,7 @@ class Verbs(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def search(self, query: str, *, limit: int, mode: Mode, filter: Mapping[str, Any]) -> Answer: ...
+    def search(self, query: str, *, limit: int, mode: Mode, filter: Filter) -> Answer: ...
 
     def related(self, path: str, *, limit: int) -> Answer: ...
 
@@ -62,7 +62,7 @@ def verbs(call: Call) -> Verbs:
 def token(call: Call) -> str:
     """The owner's key, from the file `token`; empty when there is none yet."""
     try:
-        return (call.data / "token").read_text("ascii").strip()
+        return (call.data / TOKEN).read_text("ascii").strip()
     except FileNotFoundError:
         return ""
 

@@ -58,6 +58,7 @@ def test_every_command_takes_the_common_flags(name: str) -> None:
         ("search",),
         ("search", "x", "--mode", "magic", "--vault", "."),
         ("search", "x", "-n", "0", "--vault", "."),
+        ("search", "x", "--after", "yesterday", "--vault", "."),
         ("status",),
         ("status", "--vault", ".", "--config", "absent.toml"),
         ("serve", "--vault", ".", "--port", "70000"),
