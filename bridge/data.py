@@ -1,4 +1,4 @@
-"""The data folder: who holds it, and which of its files are derived."""
+"""The data folder: who holds it, what its files are called, and which of them are derived."""
 
 import fcntl
 import json
@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Self
 
+from bridge import __version__
 from bridge.errors import InstallationError
 
 INDEX = "index.sqlite"
@@ -14,6 +15,7 @@ STATE = "state.sqlite"
 EMBEDDINGS = "embeddings.sqlite"
 FULLTEXT = "fulltext"
 VECTORS = "vectors"
+FIRST_KEY = "token"
 RUNNING = "bridge.json"
 LOCK = "lock"
 
@@ -59,10 +61,37 @@ class DataFolder:
     def remove_derived(self, *, embeddings: bool = False) -> None:
         """Delete what can be built again; the embedding cache only when told."""
         for name in (INDEX, *((EMBEDDINGS,) if embeddings else ())):
-            for suffix in ("", "-wal", "-shm"):
-                (self.path / (name + suffix)).unlink(missing_ok=True)
+            remove_database(self.path / name)
         for name in (FULLTEXT, VECTORS):
             shutil.rmtree(self.path / name, ignore_errors=True)
+
+
+def remove_database(file: Path) -> None:
+    """Delete an SQLite file with what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Replace a file whole; from its first moment it can be read by its owner alone."""
+    fresh = file.with_name(f".{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+
+
+def announce(path: Path, url: str) -> None:
+    """Write `bridge.json`, by which commands find the bridge of this process."""
+    running = {"url": url, "pid": os.getpid(), "version": __version__}
+    write_private(path / RUNNING, json.dumps(running))
+
+
+def withdraw(path: Path) -> None:
+    """Delete `bridge.json`: the bridge goes."""
+    (path / RUNNING).unlink(missing_ok=True)
 
 
 def running_bridge(path: Path) -> dict[str, Any] | None:

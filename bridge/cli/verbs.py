@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from bridge.cli.call import Call
-from bridge.data import TOKEN, running_bridge
+from bridge.data import FIRST_KEY, running_bridge
 from bridge.errors import Unavailable
 from bridge.model import Filter, Mode
 
@@ -62,7 +62,7 @@ def verbs(call: Call) -> Verbs:
 def token(call: Call) -> str:
     """The owner's key, from the file `token`; empty when there is none yet."""
     try:
-        return (call.data / TOKEN).read_text("ascii").strip()
+        return (call.data / FIRST_KEY).read_text("ascii").strip()
     except FileNotFoundError:
         return ""
 

@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from bridge.data import remove_database
 from bridge.stores.database import CorruptDatabase, Database
 from bridge.stores.schema import Migration
 
@@ -46,11 +47,6 @@ def text_hash(embed_text: str) -> bytes:
     return hashlib.blake2b(embed_text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
 class EmbeddingCache:
     """The cache's file; open it with `EmbeddingCache.open`, close it with `close`."""
 
@@ -64,7 +60,7 @@ class EmbeddingCache:
             return cls(await Database.open(path, _MIGRATIONS))
         except CorruptDatabase:
             log.warning("embed.cache_damaged", path=str(path))
-            await asyncio.to_thread(_remove, path)
+            await asyncio.to_thread(remove_database, path)
             return cls(await Database.open(path, _MIGRATIONS))
 
     async def get_many(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import time
 import unicodedata
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from bridge.data import FIRST_KEY, write_private
 from bridge.errors import Clash, InvalidRequest, NotFound
 from bridge.model import OWNER, Scope
 from bridge.stores.database import Database
@@ -49,11 +49,11 @@ class Keys:
     @classmethod
     async def open(cls, state: Database, folder: Path) -> Self:
         """Read the keys, and make the first one where there is none yet."""
-        keys = cls(state, folder / "token")
+        keys = cls(state, folder / FIRST_KEY)
         token = await keys.first_key()
         if not token:
             token = _new_token()
-            await asyncio.to_thread(_write_private, keys.token_file, token)
+            await asyncio.to_thread(write_private, keys.token_file, token + "\n")
         await keys._store(OWNER, token)
         await keys._load()
         return keys
@@ -95,7 +95,7 @@ class Keys:
         """Make a key worthless from now on; the first one is replaced by a new one in the file `token`."""
         if name == OWNER.key:
             token = _new_token()
-            await asyncio.to_thread(_write_private, self.token_file, token)
+            await asyncio.to_thread(write_private, self.token_file, token + "\n")
             await self._store(OWNER, token)
         else:
             async with self._state.write() as tx:
@@ -177,14 +177,3 @@ def _read(file: Path) -> str:
         return file.read_text("ascii").strip()
     except FileNotFoundError:
         return ""
-
-
-def _write_private(file: Path, token: str) -> None:
-    """Replace the file, readable by its owner alone from its first moment."""
-    fresh = file.with_name(f".{file.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-        out.write(token + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(file)
