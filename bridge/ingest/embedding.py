@@ -81,6 +81,11 @@ class Embedding:
             return "endpoint_down" if isinstance(self.trouble, EndpointDown) else "failed"
         return "ready" if self.loaded.is_set() else "loading"
 
+    def knows(self, language: str) -> bool:
+        """Whether the model was trained on a language; one that is not told may well be known."""
+        languages = self.embedder.languages if self.embedder else None
+        return languages is None or not language or language in languages
+
     @property
     def missing(self) -> MissingReason | None:
         """Why the semantic signal cannot answer now; None when it can."""

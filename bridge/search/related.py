@@ -146,12 +146,6 @@ class Related:
             return _Source((text,), language)
         return _Source((text,), language, mean=vector, vectors=vector[None])
 
-    def _trust(self, language: str) -> float:
-        """Weigh what the model says of a text by whether it knows the language."""
-        embedder = self._embedding.embedder
-        known = embedder is None or embedder.languages is None or language in {"", *embedder.languages}
-        return 1.0 if known else _UNKNOWN_LANGUAGE
-
     # --- what speaks for each note -------------------------------------------------------
 
     async def _found(self, source: _Source, notes: NoteSet) -> tuple[frozenset[str], dict[NoteId, Likeness]]:
@@ -176,7 +170,7 @@ class Related:
         for id_, shared in tags.items():
             found[id_].shared = shared
         further = frozenset(found.keys() - near.keys())
-        weight = self._trust(source.language)
+        weight = 1.0 if self._embedding.knows(source.language) else _UNKNOWN_LANGUAGE
         for id_, cosine in (near | await self._near(source, len(further), further)).items():
             found[id_].meaning = weight * cosine
         if source.id is not None:

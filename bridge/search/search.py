@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from bridge.answers import Hit, MissingReason, MissingSignal, SearchAnswer, Signal
@@ -19,7 +18,7 @@ from bridge.search.fusion import DEPTH, Fused, fuse
 from bridge.search.graph import Graph
 from bridge.search.query import parse_query
 from bridge.search.visible import NoteSet, Visible
-from bridge.stores.database import Database
+from bridge.stores.database import Database, Row
 from bridge.stores.embeddings import Embeddings, VectorHit
 from bridge.stores.fulltext import Fulltext, KeywordHit
 from bridge.times import rfc3339
@@ -84,7 +83,7 @@ class Search:
         if mode == "semantic" and semantic.missing:
             keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
         graph = await self._neighbours(semantic.hits, notes) if mode == "hybrid" else {}
-        fused = fuse(keyword, semantic.hits, graph, trusted=self._is_known(parsed))[:limit]
+        fused = fuse(keyword, semantic.hits, graph, trusted=self._is_trusted(parsed))[:limit]
         used: list[Signal] = []
         if mode != "semantic" or semantic.missing:
             used.append("keyword")
@@ -108,13 +107,9 @@ class Search:
             return _Semantic(missing="no_model")
         return _Semantic(await asyncio.to_thread(self._embeddings.search, vector, depth, notes))
 
-    def _is_known(self, parsed: ParsedQuery) -> bool:
+    def _is_trusted(self, parsed: ParsedQuery) -> bool:
         """Whether the model knows the query's language; where that is unclear, the notes' commonest one."""
-        embedder = self._embedding.embedder
-        if embedder is None or embedder.languages is None:
-            return True
-        language = self._fulltext.language_of(parsed)
-        return not language or language in embedder.languages
+        return self._embedding.knows(self._fulltext.language_of(parsed))
 
     async def _neighbours(self, semantic: Sequence[VectorHit], notes: NoteSet) -> dict[NoteId, int]:
         """Give the hops from the best semantic notes to the notes around them."""
@@ -142,9 +137,9 @@ class Search:
         hits = await self._hits(fused, parsed)
         coverage = await self._counts.coverage(scope)
         took_ms = round((time.perf_counter() - started) * 1000, 2)
-        return SearchAnswer(tuple(hits), tuple(used), tuple(missing), coverage, took_ms)
+        return SearchAnswer(hits, tuple(used), tuple(missing), coverage, took_ms)
 
-    async def _hits(self, fused: Sequence[Fused], parsed: ParsedQuery) -> list[Hit]:
+    async def _hits(self, fused: Sequence[Fused], parsed: ParsedQuery) -> tuple[Hit, ...]:
         chunks = [one.chunk_id for one in fused if one.chunk_id is not None]
         bare = [one.note_id for one in fused if one.chunk_id is None]
         rows = await self._db.rows(
@@ -155,11 +150,15 @@ class Search:
             (json.dumps(chunks), json.dumps(bare)),
         )
         found = {row[0]: row[1:] for row in rows}
-        terms = self._fulltext.query_terms(parsed)
         # A note may be gone since it was ranked.
-        return [self._hit(one, found[one.note_id], terms) for one in fused if one.note_id in found]
+        left = [(one, found[one.note_id]) for one in fused if one.note_id in found]
+        return await asyncio.to_thread(self._highlighted, left, parsed)
 
-    def _hit(self, one: Fused, row: tuple[Any, ...], terms: frozenset[str]) -> Hit:
+    def _highlighted(self, ranked: Sequence[tuple[Fused, Row]], parsed: ParsedQuery) -> tuple[Hit, ...]:
+        terms = self._fulltext.query_terms(parsed)
+        return tuple(self._hit(one, row, terms) for one, row in ranked)
+
+    def _hit(self, one: Fused, row: Row, terms: frozenset[str]) -> Hit:
         path, title, kind, modified_ns, revision, language, heading_path, text, first_line, last_line = row
         return Hit(
             path=path,

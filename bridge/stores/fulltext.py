@@ -214,6 +214,7 @@ class Fulltext:
 
     def query_terms(self, query: ParsedQuery) -> frozenset[str]:
         """Give the terms that rank in a query, to highlight by."""
+        assert_off_loop()
         return frozenset(term for word in self._weighed(query) for term, _ in word.counted)
 
     def language_of(self, query: ParsedQuery) -> str:
