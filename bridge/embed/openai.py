@@ -17,7 +17,7 @@ import structlog
 from numpy.typing import NDArray
 from yarl import URL
 
-from bridge.embed import EndpointDown, Unembeddable
+from bridge.embed.embedder import EndpointDown, Unembeddable
 from bridge.embed.vectors import identity, unit
 from bridge.errors import InvalidSetting
 

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.embed import Unembeddable
+from bridge.embed.embedder import Unembeddable
 
 
 def unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
