@@ -16,7 +16,7 @@ from bridge.model import ChunkId, NoteId
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
-_WORDS: Final = 3.0
+_WORDS: Final = 2.0
 _NAMES: Final = 0.4
 _IS_NAMED: Final = 0.2
 _TAGS: Final = 0.1
