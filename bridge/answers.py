@@ -86,7 +86,7 @@ class RelatedHit:
     pinned: bool
     passage: str
     heading_path: tuple[str, ...]
-    lines: tuple[int, int] | None
+    lines: tuple[int, int]
     why: tuple[Why, ...]
     open_url: str
 
