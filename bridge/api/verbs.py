@@ -18,7 +18,7 @@ from aiohttp import web
 from bridge.api.envelope import NotReadable, WrongContentType, answer
 from bridge.api.guard import SCOPE
 from bridge.errors import InvalidRequest, Refused, TooLarge
-from bridge.model import NotePath, Scope
+from bridge.model import OWNER, NotePath, Scope
 from bridge.paths import note_path
 from bridge.runtime import Bridge
 from bridge.search.visible import scope_matcher
@@ -62,6 +62,11 @@ class Call:
             if not sees(path):
                 message = "This key may not write there; nothing was changed."
                 raise Refused(message, key="outside_scope", path=path)
+
+    def owner_only(self) -> None:
+        """Raise `Refused` unless the first key asks."""
+        if self.scope != OWNER:
+            raise Refused("Only the first key may do this; nothing was changed.", key="owner_only")
 
 
 @dataclass(frozen=True, slots=True)

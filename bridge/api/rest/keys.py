@@ -3,8 +3,6 @@
 import msgspec
 
 from bridge.api.verbs import Ask, Call, verb
-from bridge.errors import Refused
-from bridge.model import OWNER
 from bridge.stores.keys import KeyInfo
 
 
@@ -34,14 +32,14 @@ class KeyList(msgspec.Struct, frozen=True):
 @verb("GET", "/v1/keys")
 async def keys(call: Call) -> KeyList:
     """List the keys, without the keys themselves."""
-    owner_only(call)
+    call.owner_only()
     return KeyList(await call.bridge.keys.list())
 
 
 @verb("POST", "/v1/keys")
 async def create_key(call: Call, ask: KeyRequest) -> CreatedKey:
     """Make a key and tell it, this once."""
-    owner_only(call)
+    call.owner_only()
     token = await call.bridge.keys.create(
         ask.name, read_only=ask.read_only, allow=ask.allow, deny=ask.deny, transcripts=ask.transcripts
     )
@@ -51,13 +49,7 @@ async def create_key(call: Call, ask: KeyRequest) -> CreatedKey:
 @verb("DELETE", "/v1/keys/{name}")
 async def revoke_key(call: Call) -> KeyName:
     """Make a key worthless; the first one is replaced by a new one in the file `token`."""
-    owner_only(call)
+    call.owner_only()
     name = call.request.match_info["name"]
     await call.bridge.keys.revoke(name)
     return KeyName(name)
-
-
-def owner_only(call: Call) -> None:
-    """Raise `Refused` unless the first key asks."""
-    if call.scope != OWNER:
-        raise Refused("Only the first key may do this; nothing was changed.", key="owner_only")

@@ -1,6 +1,5 @@
 """Building the index anew, for the holder of the first key."""
 
-from bridge.api.rest.keys import owner_only
 from bridge.api.verbs import Ask, Call, verb
 
 
@@ -13,6 +12,6 @@ class Rebuild(Ask, frozen=True):
 @verb("POST", "/v1/rebuild")
 async def rebuild(call: Call, ask: Rebuild) -> Rebuild:
     """Prepare and store every note again, while searches go on with what is there."""
-    owner_only(call)
+    call.owner_only()
     await call.bridge.rebuild(embeddings=ask.embeddings)
     return ask
