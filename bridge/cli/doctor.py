@@ -69,6 +69,8 @@ def examine(call: Call) -> Iterator[Finding]:
         _watches,
         _livesync,
         _data,
+        _disk,
+        _key,
         _port,
     )
     for check in checks:
@@ -181,15 +183,20 @@ def _livesync(settings: Settings) -> Iterator[Finding]:
 
 def _data(settings: Settings) -> Iterator[Finding]:
     folder = data_dir(settings)
-    there = next(one for one in (folder, *folder.parents) if one.exists())
-    running = data.running_bridge(folder)
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not os.access(_first_there(folder), os.W_OK | os.X_OK):
         mend = "Make it writable for this user, or give another one with --data."
         yield Finding("data", "fault", f"The data folder {folder} cannot be written.", mend)
-    elif running is None and folder.exists():
-        data.DataFolder.hold(folder).release()
-        yield from _databases(folder)
-    free = shutil.disk_usage(there).free // MB
+    elif running := data.running_bridge(folder):
+        yield Finding("data", "ok", f"{folder}; a bridge runs at {running['url']}")
+    else:
+        if folder.exists():
+            data.DataFolder.hold(folder).release()
+        yield from [*_databases(folder)] or [Finding("data", "ok", str(folder))]
+
+
+def _disk(settings: Settings) -> Iterator[Finding]:
+    folder = data_dir(settings)
+    free = shutil.disk_usage(_first_there(folder)).free // MB
     if free < 500:
         message = f"{free:,} MB are free at {folder}; an index of 100,000 passages takes about 500."
         yield Finding(
@@ -197,11 +204,16 @@ def _data(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("disk", "ok", f"{free:,} MB free")
-    token = folder / data.FIRST_KEY
-    if token.exists() and token.stat().st_mode & 0o077:
-        yield Finding("key", "fault", f"Others on this machine can read {token}.", f"chmod 600 {token}")
-    who = f"; a bridge runs at {running['url']}" if running else ""
-    yield Finding("data", "ok", f"{folder}{who}")
+
+
+def _key(settings: Settings) -> Iterator[Finding]:
+    file = data_dir(settings) / data.FIRST_KEY
+    if file.exists() and file.stat().st_mode & 0o077:
+        yield Finding("key", "fault", f"Others on this machine can read {file}.", f"chmod 600 {file}")
+
+
+def _first_there(folder: Path) -> Path:
+    return next(one for one in (folder, *folder.parents) if one.exists())
 
 
 def _databases(folder: Path) -> Iterator[Finding]:
