@@ -106,11 +106,12 @@ async def test_long_passage_unfolds(bridge: RunningBridge, open_page: OpenPage) 
     passage = hit(page, "Long").locator(".passage")
     await expect(passage).to_contain_text("swims the viperfish")
 
-    glance = len(await passage.inner_text())
+    glance = await passage.inner_text()
     await page.get_by_role("button", name="More").click()
     full = bridge.ask("/v1/search", {"query": "viperfish"})["hits"][0]["passage"]
 
-    assert glance < 400 < len(full)
+    assert len(glance) < 400 < len(full)
+    assert set(glance.split()) <= {"…", *full.split()}, "no word is cut"
     assert await passage.text_content() == full
 
 

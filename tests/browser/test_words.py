@@ -120,6 +120,7 @@ async def test_reasons_in_plain_words(say: Say) -> None:
     reasons = [
         {"kind": "meaning", "cosine": 0.8},
         {"kind": "words", "words": ["crumb", "ear"]},
+        {"kind": "words", "words": ["levain"]},
         {"kind": "mention", "text": "Rye", "direction": "in"},
         {"kind": "mention", "text": "Levain", "direction": "out"},
         {"kind": "links", "direction": "both"},
@@ -133,6 +134,7 @@ async def test_reasons_in_plain_words(say: Say) -> None:
         "Pinned",
         "close in meaning",
         "shares the words crumb, ear",
+        "shares the word levain",
         "mentions “Rye”",
         "mentioned as “Levain”",
         "linked both ways",

@@ -64,9 +64,9 @@ function enter() {
   $("desk").hidden = false;
   // On a phone this would raise the keyboard over the page.
   if (matchMedia("(hover: hover)").matches) $("query").focus();
+  readAddress();
   following = new AbortController();
   follow({ seen, failed, signal: following.signal });
-  readAddress();
 }
 
 // --- search ---
@@ -79,7 +79,6 @@ function readAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   modes.value = wanted.get("mode") ?? "hybrid";
   $("query").value = wanted.get("q") ?? "";
-  search();
 }
 
 function writeAddress() {
@@ -201,7 +200,10 @@ $("more").addEventListener("click", () => {
   limit = Math.min(limit * 2, MOST);
   search();
 });
-addEventListener("hashchange", () => $("desk").hidden || readAddress());
+addEventListener("hashchange", () => {
+  readAddress();
+  if (!$("desk").hidden) search();
+});
 listen(related);
 if (key.get()) enter();
 else lock();

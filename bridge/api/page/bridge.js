@@ -57,8 +57,8 @@ const inView = () =>
     : Promise.resolve();
 
 /**
- * Follow the bridge until `signal` aborts: `seen(status, changed)` at first and whenever something
- * moved, `failed(error)` when it could not be asked. Silent while the page is hidden.
+ * Follow the bridge until `signal` aborts: `seen(status, moved)` now and then, `moved` at first and when
+ * notes have changed; `failed(error)` when it could not be asked. Silent while the page is hidden.
  */
 export async function follow({ seen, failed, signal }) {
   let since;
