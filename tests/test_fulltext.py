@@ -9,7 +9,8 @@ import pytest
 from bridge.language import language_of
 from bridge.model import ChunkId, NoteId
 from bridge.search.query import parse_query
-from bridge.stores.fulltext import ChunkDoc, Fulltext, KeywordHit
+from bridge.stores.documents import ChunkDoc
+from bridge.stores.fulltext import Fulltext, KeywordHit
 
 
 @pytest.fixture
@@ -108,6 +109,20 @@ def test_exact_strings_rank_first_where_they_stand_as_typed(
     fill(index, chunk(1, decoy), chunk(2, exact), chunk(3, "no such thing"))
 
     assert notes_of(search(index, query))[0] == 2
+
+
+def test_words_in_neighbouring_chunks_count_together(index: Fulltext) -> None:
+    """A note whose chunks share the query's words beats one with half of them; the fuller chunk answers."""
+    fill(
+        index,
+        chunk(1, "rank of things"),
+        chunk(1, "fusion, as physicists have it: fusion", ordinal=1),
+        chunk(2, "rank and rank again, rank of things"),
+        *(chunk(n, f"filler{n} of things") for n in range(3, 20)),
+    )
+
+    assert notes_of(search(index, "rank fusion")) == [1, 2]
+    assert search(index, "fusion physicists")[0].chunk_id == 11
 
 
 def test_each_note_answers_once_by_its_best_chunk(index: Fulltext) -> None:
@@ -259,12 +274,14 @@ def test_big_ids_come_back_whole(index: Fulltext) -> None:
 def test_the_index_outlives_its_process(tmp_path: Path) -> None:
     """What was committed is found after opening again; what was not is gone."""
     first = Fulltext.open(tmp_path / "f", "a")
+    assert first.fresh
+
     fill(first, chunk(1, "alpha"))
     first.replace(NoteId(2), [chunk(2, "alpha")])
     first.close()
     again = Fulltext.open(tmp_path / "f", "a")
 
-    assert (first.fresh, again.fresh) == (True, False)
+    assert not again.fresh
     assert notes_of(search(again, "alpha")) == [1]
 
 

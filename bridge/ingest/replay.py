@@ -8,7 +8,8 @@ import structlog
 from bridge.model import ChunkId, NoteId
 from bridge.stores import notes
 from bridge.stores.database import Database
-from bridge.stores.fulltext import ChunkDoc, Fulltext
+from bridge.stores.documents import ChunkDoc
+from bridge.stores.fulltext import Fulltext
 
 log = structlog.get_logger(__name__)
 

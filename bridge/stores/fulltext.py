@@ -1,15 +1,12 @@
-"""The full-text index: one tantivy document a chunk, ranked by BM25.
+"""The full-text index: a tantivy folder whose documents (`stores.documents`) are ranked by BM25.
 
-Its terms are made by `bridge.words`. `text` holds a chunk's words with its headings and its
-note's title, aliases and tags; `name` the title and aliases once more; `literal` all of these
-as they stand, with positions, for quoted phrases. All of it is derived: a folder that does
-not fit is begun anew.
+All of it is derived: a folder that does not fit is begun anew.
 """
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Final, cast
@@ -18,20 +15,19 @@ import structlog
 import tantivy
 from tantivy import Occur, Query, Searcher
 
+from bridge.errors import Unavailable
 from bridge.language import language_of
 from bridge.model import ChunkId, NoteId, ParsedQuery
 from bridge.offloop import assert_off_loop
+from bridge.stores.documents import ChunkDoc, documents, schema
 from bridge.stores.weighing import Word, telling_terms, weigh
-from bridge.words import exact_terms, literal, terms_and_literal
+from bridge.words import exact_terms, literal
 
 log = structlog.get_logger(__name__)
 
 _VERSION: Final = 1
 """Raised whenever the fields, or the terms of the same text, change."""
 _HEAP_BYTES: Final = 20_000_000
-_BETWEEN: Final = " ¶ "
-"""Keeps a phrase from reaching over the border of two texts."""
-
 _Scored = tuple[float, tantivy.DocAddress]
 """A document found, as tantivy gives it: its BM25 first."""
 
@@ -41,20 +37,6 @@ _FEW_NOTES: Final = 1000
 """Up to so many notes to search among go into the query; of more, it takes long to build."""
 _MOST_FILTERED: Final = 4000
 """So many hits are filtered for more notes than that, before they go into the query after all."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkDoc:
-    """A chunk with what its note says of it, as written."""
-
-    chunk_id: ChunkId
-    note_id: NoteId
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    headings: tuple[str, ...]
-    text: str
-    language: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +60,13 @@ class _Tree:
 class Fulltext:
     """A folder of tantivy segments; searching is thread-safe, changes come from one thread at a time."""
 
-    def __init__(self, index: tantivy.Index, *, fresh: bool) -> None:
+    def __init__(self, index: tantivy.Index, owner: Path, stamp: str, *, fresh: bool) -> None:
         self._index = index
+        self._owner = owner
+        self._stamp = stamp
         self._schema = index.schema
         self.fresh = fresh
-        """Whether this index began empty and wants every note."""
+        """Whether this index began empty and wants every note; until a commit, also after a crash."""
         self._writer: tantivy.IndexWriter | None = None
         self._changed: set[NoteId] = set()
         self._languages: tuple[str, ...] = ()
@@ -96,50 +80,59 @@ class Fulltext:
         stamp = f"{_VERSION} {instance}"
         try:
             if owner.read_text("utf-8") == stamp:
-                return cls(tantivy.Index.open(str(folder)), fresh=False)
+                return cls(tantivy.Index.open(str(folder)), owner, stamp, fresh=False)
         except (OSError, ValueError) as error:  # tantivy's errors are ValueErrors
             log.info("fulltext.begun_anew", path=str(folder), reason=str(error))
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        made = cls(tantivy.Index(_schema(), path=str(folder)), fresh=True)
-        owner.write_text(stamp, "utf-8")
-        return made
+        folder.unlink(missing_ok=True)
+        with _explained():
+            folder.mkdir(parents=True)
+            return cls(tantivy.Index(schema(), path=str(folder)), owner, stamp, fresh=True)
 
     def replace(self, note_id: NoteId, docs: Iterable[ChunkDoc]) -> None:
         """Put a note's chunks in place of those that it had."""
         self.remove(note_id)
-        for doc in docs:
-            self._writing().add_document(_document(doc))
+        with _explained():
+            for document in documents(docs):
+                self._writing().add_document(document)
         self._changed.add(note_id)
 
     def remove(self, note_id: NoteId) -> None:
         """Take a note's chunks out."""
         assert_off_loop()
         mine = Query.term_query(self._schema, "note_id", note_id)
-        if note_id in self._changed or self._index.searcher().search(mine, 1, count=False).hits:
-            # Not delete_documents_by_term: that takes the id for a signed number and finds none.
-            self._writing().delete_documents_by_query(mine)
+        with _explained():
+            if note_id in self._changed or self._index.searcher().search(mine, 1, count=False).hits:
+                # Not delete_documents_by_term: that takes the id for a signed number and finds none.
+                self._writing().delete_documents_by_query(mine)
 
     def commit(self) -> None:
         """Make the changes durable and visible to searches."""
         assert_off_loop()
         if self._writer is not None:
-            self._writer.commit()
+            with _explained():
+                self._writer.commit()
+                if self.fresh:
+                    self._owner.write_text(self._stamp, "utf-8")
+            self.fresh = False
             self._changed.clear()
             self._reload()
 
     def rollback(self) -> None:
         """Forget the changes since the last commit."""
         assert_off_loop()
+        self._changed.clear()
         if self._writer is not None:
-            self._writer.rollback()
-            self._changed.clear()
+            try:
+                self._writer.rollback()
+            except ValueError:  # a full disk ended its threads: the next change gets another writer
+                self._writer = None
 
     def close(self) -> None:
         """Let merges end and free the folder; changes without a commit are lost."""
         assert_off_loop()
+        self.rollback()
         if self._writer is not None:
-            self._writer.rollback()
             self._writer.wait_merging_threads()
             self._writer = None
 
@@ -227,14 +220,14 @@ class Fulltext:
         return weigh(self._index.searcher(), query.text, languages)
 
     def _tree(self, query: ParsedQuery) -> _Tree | None:
-        """Build the query: each word may match, in the text and in the name."""
+        """Build the query: each word may match, in the texts and in the name."""
         words = self._weighed(query)
         clauses = [
             (Occur.Should, self._term(field, term, word.weight * boost))
             for word in words
             for term, count in word.counted
             if count
-            for field, boost in (("text", 1.0), ("name", _NAME_BOOST))
+            for field, boost in (("around", 1.0), ("name", _NAME_BOOST))
         ]
         if not clauses:
             return None
@@ -300,40 +293,19 @@ class Fulltext:
         self._languages = tuple(language for language, _ in commonest)
 
 
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("name", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("literal", tokenizer_name="whitespace", index_option="position")
-    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
-    builder.add_unsigned_field("chunk_id", fast=True)
-    builder.add_unsigned_field("note_id", fast=True, indexed=True)
-    return builder.build()
-
-
-def _document(doc: ChunkDoc) -> tantivy.Document:
-    called = (doc.title, *doc.aliases)
-    names, names_literal = _analysed(called, doc.language)
-    further = tuple(part for part in (*doc.headings, *doc.tags) if part not in called)
-    about, about_literal = _analysed(further, doc.language)
-    text, text_literal = terms_and_literal(doc.text, doc.language)
-    made = tantivy.Document()
-    # Document(note_id=…) would make a signed field of it and stop the writer for good.
-    made.add_unsigned("chunk_id", doc.chunk_id)
-    made.add_unsigned("note_id", doc.note_id)
-    made.add_text("name", names)
-    made.add_text("text", f"{names} {about} {text}")
-    made.add_text("literal", _BETWEEN.join((*names_literal, *about_literal, text_literal)))
-    if doc.language:
-        made.add_text("language", doc.language)
-    return made
-
-
-@lru_cache(maxsize=256)
-def _analysed(texts: tuple[str, ...], language: str) -> tuple[str, tuple[str, ...]]:
-    """Analyse what the chunks of one note have in common, once."""
-    pairs = [terms_and_literal(text, language) for text in dict.fromkeys(texts)]
-    return " ".join(made for made, _ in pairs), tuple(as_it_stands for _, as_it_stands in pairs)
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say what it means that the folder cannot be written; tantivy's errors are ValueErrors."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            "The full-text index cannot be written; nothing was lost. "
+            "Free some space on the disk, or make the data folder writable, and the work goes on by itself.",
+            key="fulltext_not_writable",
+            retry_after_s=30,
+            detail=str(error),
+        ) from error
 
 
 def _best_of_notes(

@@ -65,7 +65,7 @@ def weigh(searcher: Searcher, text: str, languages: Collection[str]) -> list[Wor
     """
     found = []
     for variants in query_terms(text, languages):
-        counted = [(term, searcher.doc_freq("text", term)) for term in variants]
+        counted = [(term, searcher.doc_freq("around", term)) for term in variants]
         found.append((_idf(searcher.num_docs, max(count for _, count in counted)), counted))
     highest = max((idf for idf, counted in found if any(count for _, count in counted)), default=math.inf)
     found.sort(key=lambda pair: (pair[0] <= highest, pair[0]), reverse=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 from bridge.language import language_of
 from bridge.model import ChunkId, NoteId
 from bridge.search.query import parse_query
-from bridge.stores.fulltext import ChunkDoc, Fulltext
+from bridge.stores.documents import ChunkDoc
+from bridge.stores.fulltext import Fulltext
 from tests.bench.corpus import passages, queries
 from tests.bench.figures import Report, p50, p95, timed_ms
 
