@@ -30,6 +30,8 @@ SLICE_HYBRID_FLOOR: Final = 0.79
 BELOW_BM25: Final = 0.02
 BELOW_BETTER_SIGNAL: Final = 0.01
 RELATED_GAIN: Final = 1.15
+FEW: Final = 6
+"""Of fewer figures, "most" says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def misses(searched: Sequence[Found], related: Sequence[Related]) -> Iterator[st
     for found in searched:
         yield from found.misses()
     above = [found.hybrid > max(found.keyword, found.semantic) for found in searched]
-    if searched and 2 * sum(above) <= len(above):
+    if len(above) >= FEW and 2 * sum(above) <= len(above):
         yield f"hybrid is above its better signal in {sum(above)} of {len(above)} only"
     for one in related:
         if one.ours <= one.means:
