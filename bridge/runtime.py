@@ -199,8 +199,13 @@ class Bridge:
         pipeline = self._pipeline
         return files.state in _LOOKED and self._embedding.settled and pipeline.filled and not pipeline.busy
 
+    def _files_status(self) -> FilesStatus:
+        """How the files source is; held while what it delivers cannot be stored."""
+        fault = self._background.trouble("files")
+        return FilesStatus("held", fault) if fault else self._files.status()
+
     def _why_held(self) -> str | None:
-        status = self._files.status()
+        status = self._files_status()
         return status.reason if status.state == "held" else None
 
     async def _close(self) -> None:
@@ -353,7 +358,7 @@ class Bridge:
     async def status(self, scope: Scope = OWNER) -> Status:
         """Say what is indexed, what waits, and how the sources are."""
         embedded = await self._counts.embedded(scope, exact=True)
-        files = self._files.status()
+        files = self._files_status()
         trouble = self._embedding.trouble
         state = self._embedding.state
         return Status(

@@ -19,6 +19,7 @@ from bridge.embed.cache import EmbeddingCache
 from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
 from bridge.ingest.prepare import VERSION, prepare
+from bridge.ingest.replay import replay
 from bridge.model import (
     Attachment,
     ChunkId,
@@ -36,8 +37,9 @@ from bridge.paths import note_id
 from bridge.stores import changelog, links, notes
 from bridge.stores.changelog import LoggedChange
 from bridge.stores.database import Database
+from bridge.stores.documents import ChunkDoc
 from bridge.stores.embeddings import Embeddings
-from bridge.stores.fulltext import ChunkDoc, Fulltext
+from bridge.stores.fulltext import Fulltext
 from bridge.stores.notes import ChunkDiff, Known, Prepared
 from bridge.stores.pins import Pins
 from bridge.stores.vectors import Vector
@@ -119,6 +121,8 @@ class Pipeline:
         self._storing = asyncio.Lock()
         self._under_way: set[asyncio.Task[None]] = set()
         self._reached_seq = 0
+        self._behind = False
+        """Whether the full-text index may lack what the last batches stored."""
         self.generation = 0
         """Grows with every change of what is stored; caches of visible notes hang on it."""
         self.filled = False
@@ -170,6 +174,8 @@ class Pipeline:
 
     async def follow(self, batches: AsyncIterator[Sequence[NoteChange]]) -> None:
         """Store batch after batch; while a large one is stored, the next is read and prepared."""
+        async with self._storing:
+            await self._catch_up()
         before: asyncio.Task[None] | None = None
         async for changes in batches:
             storing = self._begin(changes)
@@ -184,8 +190,13 @@ class Pipeline:
     def _begin(self, changes: Sequence[NoteChange]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._apply(_Batch.of(changes)))
         self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever awaits it has it; when the batch before failed, nobody does
 
     async def _apply(self, batch: _Batch) -> None:
         """Prepare and store in turn; two locks let one batch be prepared while the one before is stored."""
@@ -206,6 +217,7 @@ class Pipeline:
         return embedder, await asyncio.to_thread(prepare, [*batch.upserted.values()], count, window)
 
     async def _put(self, batch: _Batch, embedder: Embedder | None, prepared: Sequence[Prepared]) -> None:
+        await self._catch_up()
         old = await self._known([*batch.upserted, *batch.deleted])
         changed: list[Prepared] = []
         for item in prepared:
@@ -217,18 +229,30 @@ class Pipeline:
         if changed or gone:
             async with self._words_staged(changed, gone):
                 diff, cached = await self._store(batch, changed, gone, embedder)
+                await self._refresh(diff, cached)
         else:
             diff, cached = await self._store(batch, (), (), embedder)
-        owners = {id_: owner for id_, owner, _ in diff.fresh}
-        await asyncio.to_thread(
-            self._embeddings.refresh,
-            diff.gone,
-            [(id_, owners[id_], vector) for id_, vector in cached.items()],
-        )
-        self.generation += 1
+            await self._refresh(diff, cached)
         await self._tell(batch, changed, gone, old)
         if len(cached) < len(diff.fresh):
             self._embedding.wake()
+
+    async def _refresh(self, diff: ChunkDiff, cached: dict[ChunkId, Vector]) -> None:
+        """Let what hangs on the rows follow them."""
+        self.generation += 1
+        owners = {id_: owner for id_, owner, _ in diff.fresh}
+        added = [(id_, owners[id_], vector) for id_, vector in cached.items()]
+        await asyncio.to_thread(self._embeddings.refresh, diff.gone, added)
+
+    async def _catch_up(self) -> None:
+        """Bring the full-text index up to the rows where a commit of it failed (a full disk, say)."""
+        if self._behind:
+            try:
+                await replay(self._db, self._fulltext)
+            except BaseException:
+                await asyncio.to_thread(self._fulltext.rollback)
+                raise
+            self._behind = False
 
     def _is_current(self, item: Prepared, known: Known | None) -> bool:
         return known is not None and known.revision == item.revision and known.shape in self.shapes
@@ -292,17 +316,19 @@ class Pipeline:
             for item in prepared:
                 self._fulltext.replace(item.id, _docs(item))
 
+        self._behind = True
         staging = asyncio.create_task(asyncio.to_thread(stage))
         try:
             yield
+            await staging
+            await asyncio.to_thread(self._fulltext.commit)
         except BaseException:
-            await asyncio.wait([staging])
+            await asyncio.gather(staging, return_exceptions=True)
             await asyncio.to_thread(self._fulltext.rollback)
             raise
-        await staging
-        await asyncio.to_thread(self._fulltext.commit)
         async with self._db.write() as tx:
             await notes.words_reached(tx, self._reached_seq)
+        self._behind = False
 
     async def _tell(
         self, batch: _Batch, prepared: Sequence[Prepared], gone: Sequence[NoteId], old: dict[NoteId, Known]

@@ -1,0 +1,76 @@
+"""What breaks from outside: killed in the wrong moment, a disk that is full."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bridge.data import FULLTEXT
+from bridge.stores.fulltext import Fulltext
+from tests.processes import ALLOWED, run_script
+from tests.test_bridge import found, serving, settings
+
+
+async def test_a_full_text_index_begun_anew_and_killed_is_begun_again(vault: Path, tmp_path: Path) -> None:
+    """Killed before the replay into a new full-text index was committed, the next start replays it."""
+    chosen = settings(vault, tmp_path / "data")
+    async with serving(chosen) as bridge:
+        expected = await found(bridge, "coffee")
+        [(instance,)] = await bridge._db.rows("SELECT value FROM meta WHERE key = 'instance'")
+    folder = tmp_path / "data" / FULLTEXT
+    shutil.rmtree(folder)
+    killed = await asyncio.to_thread(Fulltext.open, folder, instance)
+    await asyncio.to_thread(killed.close)
+    async with serving(chosen) as bridge:
+        assert expected
+        assert expected == await found(bridge, "coffee")
+
+
+_FILL = """
+    import asyncio, os, subprocess, sys
+    from pathlib import Path
+    from tests.test_bridge import found, serving, settings, until, until_settled
+    from bridge.runtime import Bridge
+
+    mount, vault = Path(sys.argv[1]), Path(sys.argv[2])
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", mount], check=True)
+
+    async def main():
+        async with Bridge.open(settings(vault, mount / "data")) as bridge:
+            bridge.start()
+            await until_settled(bridge)
+            with open(mount / "ballast", "wb", buffering=0) as file:
+                try:
+                    while file.write(bytes(4096)):
+                        pass
+                except OSError:
+                    pass
+            for n in range(300):
+                (vault / f"Late {n}.md").write_text(f"quokkabird {n} " + os.urandom(8000).hex())
+
+            async def held():
+                files = (await bridge.status()).sources.files
+                return files.state == "held" and "pace" in files.reason
+            await until(held)
+            assert await found(bridge, "coffee"), "keyword search must go on"
+            (mount / "ballast").unlink()
+            subprocess.run(["mount", "-o", "remount,size=200m", mount], check=True)
+            await until_settled(bridge)
+            assert 200 == len(await found(bridge, "quokkabird", limit=200))
+            for n in range(300):
+                [path] = await found(bridge, f"quokkabird path:\\"Late {n}.md\\"")
+            notes = await bridge._db.rows("SELECT count(*) FROM notes WHERE path LIKE 'Late %'")
+            assert [(300,)] == notes, notes
+
+    asyncio.run(main())
+    print("done")
+"""
+
+
+@pytest.mark.skipif(not ALLOWED, reason="needs a mount of its own")
+def test_a_full_disk_pauses_and_loses_nothing(vault: Path, tmp_path: Path) -> None:
+    """While the data folder's disk is full the source is held and words are found; then all is caught up."""
+    (tmp_path / "mount").mkdir()
+
+    assert "done" in run_script(_FILL, tmp_path / "mount", vault, in_namespace=True)
