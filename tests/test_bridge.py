@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bridge.model import OWNER, Filter, NotePath, Scope
 from bridge.runtime import Bridge
 from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
 from bridge.stores.database import Database
+from bridge.vault.reader import revision_of
 
 
 def settings(vault: Path, data: Path, *, model: str = "none", exclude: tuple[str, ...] = ()) -> Settings:
@@ -116,20 +118,21 @@ async def test_incremental_equals_rebuild(vault: Path, tmp_path: Path) -> None:
         (vault / "New target.md").write_text("---\naliases: [Brand new]\n---\nSee [[Brand new]].\n")
         notes[1].rename(notes[1].with_name("Renamed by hand.md"))
         notes[2].unlink()
-        await until(
-            lambda: (
-                _finds(bridge, 'path:"Renamed by hand.md"', ["Renamed by hand.md"])
-                if notes[1].parent == vault
-                else _settled(bridge)
-            )
-        )
-        await asyncio.sleep(2.5)  # deletions wait for a quiet moment
+        for file in (*notes[:3], vault / "New target.md", notes[1].with_name("Renamed by hand.md")):
+            await until(partial(_follows, bridge, vault, file))
         await until_settled(bridge)
-        grown = await snapshot(bridge._db)
+        grown, searchable = await snapshot(bridge._db), bridge._fulltext.chunks
     async with serving(settings(vault, tmp_path / "fresh")) as bridge:
         fresh = await snapshot(bridge._db)
 
     assert fresh == grown
+    assert len(fresh["chunks"]) == searchable
+
+
+async def _follows(bridge: Bridge, vault: Path, file: Path) -> bool:
+    """Whether the index has of a file what the folder has."""
+    status = await bridge.note_status(NotePath(file.relative_to(vault).as_posix()))
+    return status.revision == (revision_of(file.read_bytes()) if file.exists() else None)
 
 
 async def test_nothing_changed_costs_no_rows(vault: Path, tmp_path: Path) -> None:
@@ -222,6 +225,17 @@ async def test_filters_narrow(vault: Path, tmp_path: Path) -> None:
         assert ["Two.md"] == await found(bridge, "coffee tag:method -path:Brew")
         assert {"Brew/One.md", "Two.md"} == set(await found(bridge, "tag:method"))
         assert [] == await found(bridge, "")
+
+
+async def test_a_time_span_holds_its_first_moment_and_not_its_last(vault: Path, tmp_path: Path) -> None:
+    """`modified_after` is inclusive, `modified_before` exclusive, so that spans can be put side by side."""
+    noon_ns, second_ns = 1_700_000_000_000_000_000, 1_000_000_000
+    for n, name in enumerate(("First.md", "Second.md", "Third.md")):
+        (vault / name).write_text("quokkabird")
+        os.utime(vault / name, ns=(0, noon_ns + n * second_ns))
+    span = Filter(modified_after_ns=noon_ns + second_ns, modified_before_ns=noon_ns + 2 * second_ns)
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        assert ["Second.md"] == await found(bridge, "quokkabird", filter=span)
 
 
 async def test_a_note_says_its_state(vault: Path, tmp_path: Path) -> None:

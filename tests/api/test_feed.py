@@ -35,7 +35,7 @@ async def test_waiting_ends_with_the_first_entry() -> None:
     """A long poll returns as soon as something happens, long before its time is up."""
     feed = Feed()
     waiting = asyncio.create_task(feed.wait(feed.seq, 30, everything))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     feed.publish("progress", embedded=1)
 
     news = await asyncio.wait_for(waiting, 1)
@@ -47,7 +47,7 @@ async def test_hidden_entries_do_not_end_the_wait() -> None:
     """A change that a key may not see does not even wake its owner."""
     feed = Feed()
     waiting = asyncio.create_task(feed.wait(feed.seq, 0.15, only_open))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     feed.publish("indexed", path="Private/a.md")
     await asyncio.sleep(0.05)
 
@@ -88,7 +88,7 @@ async def test_closing_sends_waiters_home() -> None:
     """A stop does not wait for long polls."""
     feed = Feed()
     waiting = asyncio.create_task(feed.wait(feed.seq, 30, everything))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     feed.close()
 
     assert () == (await asyncio.wait_for(waiting, 1)).entries
