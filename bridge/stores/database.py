@@ -25,8 +25,13 @@ class CorruptDatabase(InstallationError):
 class Database:
     """A database file; open it with `Database.open`, close it with `close`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection]) -> None:
+    def __init__(
+        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], *, durable: bool
+    ) -> None:
         self.path = path
+        self.damaged = asyncio.Event()
+        """Set once SQLite finds the file damaged."""
+        self._durable = durable
         self._writer = writer
         self._writing = asyncio.Lock()
         self._readers = readers
@@ -66,9 +71,9 @@ class Database:
             for connection in opened:
                 await connection.close()
             if isinstance(error, sqlite.Error):
-                raise explain(error, path) from error
+                raise explain(error, path, durable=durable) from error
             raise
-        return cls(path, writer, opened[1:])
+        return cls(path, writer, opened[1:], durable=durable)
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[aiosqlite.Connection]:
@@ -84,7 +89,7 @@ class Database:
                         await asyncio.shield(self._writer.rollback())
                     raise
             except sqlite.Error as error:
-                raise explain(error, self.path) from error
+                raise self._explained(error) from error
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[aiosqlite.Connection]:
@@ -94,7 +99,7 @@ class Database:
             await reader.execute("BEGIN")
             yield reader
         except sqlite.Error as error:
-            raise explain(error, self.path) from error
+            raise self._explained(error) from error
         finally:
             with suppress(sqlite.Error):
                 await asyncio.shield(reader.rollback())
@@ -106,9 +111,15 @@ class Database:
         try:
             return cast("list[Row]", await reader.execute_fetchall(sql, params))
         except sqlite.Error as error:
-            raise explain(error, self.path) from error
+            raise self._explained(error) from error
         finally:
             self._idle.put_nowait(reader)
+
+    def _explained(self, error: sqlite3.Error) -> TransomError:
+        explained = explain(error, self.path, durable=self._durable)
+        if isinstance(explained, CorruptDatabase):
+            self.damaged.set()
+        return explained
 
     async def close(self) -> None:
         """Close every connection; safe while nothing else uses them."""
@@ -151,7 +162,7 @@ async def _migrate(writer: aiosqlite.Connection, path: Path, migrations: Sequenc
             )
 
 
-def explain(error: sqlite3.Error, path: Path) -> TransomError:
+def explain(error: sqlite3.Error, path: Path, *, durable: bool) -> TransomError:
     """Say in a sentence what an SQLite error means for the owner."""
     text = str(error).lower()
     fields: dict[str, Any] = {"path": str(path), "detail": str(error)}
@@ -168,5 +179,12 @@ def explain(error: sqlite3.Error, path: Path) -> TransomError:
         message = f"{path.name} is in use by another program; nothing was changed. Close it and try again."
         return Unavailable(message, key="database_locked", **fields)
     if "malformed" in text or "not a database" in text or "corrupt" in text:
-        return CorruptDatabase(f"{path.name} is damaged.", **fields)
-    return InstallationError(f"{path.name} could not be used: {error}.", key="database_error", **fields)
+        mend = (
+            "It holds keys, journal and conflicts, so it was left as it is: restore it from a backup, "
+            "or move it away and it is made anew."
+            if durable
+            else "It holds nothing of its own and is built again at the next start."
+        )
+        return CorruptDatabase(f"{path.name} is damaged; your notes are untouched. {mend}", **fields)
+    message = f"{path.name} could not be used ({error}); your notes are untouched. Ask: transom doctor"
+    return InstallationError(message, key="database_error", **fields)

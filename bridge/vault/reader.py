@@ -43,7 +43,9 @@ class VaultReader:
                 raise absent
             return read_file(real)
         except PermissionError as error:
-            raise Unavailable(f"{path} is there but may not be read: {error.strerror}.", path=path) from error
+            raise Unavailable(
+                f"{path} is there but may not be read ({error.strerror}). Let this user read it.", path=path
+            ) from error
         except (Refused, OSError, ValueError):
             raise absent from None
 

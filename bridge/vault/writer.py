@@ -307,12 +307,18 @@ def _place(root: Path, path: NotePath) -> tuple[str, FileOnDisk | None]:
         return real, None
     except NotADirectoryError:
         raise Clash(
-            f"{path} would lie in a folder whose name a file has.", key="name_clash", path=path
+            f"{path} would lie in a folder whose name a file has; nothing was written. Take another name.",
+            key="name_clash",
+            path=path,
         ) from None
     if kind == stat.S_IFLNK:
-        raise Refused(f"{path} is a link; write to what it leads to.", path=path)
+        raise Refused(f"{path} is a link; nothing was written. Write to what it leads to.", path=path)
     if kind != stat.S_IFREG:
-        raise Clash(f"{path} is not the name of a file here but of a folder.", key="name_clash", path=path)
+        raise Clash(
+            f"{path} is the name of a folder; nothing was written. Take another name.",
+            key="name_clash",
+            path=path,
+        )
     return real, _read_if_there(real)
 
 
