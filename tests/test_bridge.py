@@ -15,6 +15,7 @@ from bridge.data import FULLTEXT, INDEX
 from bridge.errors import InstallationError
 from bridge.model import OWNER, Filter, NotePath, Scope
 from bridge.runtime import Bridge
+from bridge.search.counts import Embedded
 from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
 from bridge.stores.database import Database
 from bridge.vault.reader import revision_of
@@ -236,6 +237,14 @@ async def test_a_time_span_holds_its_first_moment_and_not_its_last(vault: Path, 
     span = Filter(modified_after_ns=noon_ns + second_ns, modified_before_ns=noon_ns + 2 * second_ns)
     async with serving(settings(vault, tmp_path / "data")) as bridge:
         assert ["Second.md"] == await found(bridge, "quokkabird", filter=span)
+
+
+def test_where_nothing_is_to_be_embedded_nothing_is_missing() -> None:
+    """Coverage is a share of what should be embedded; of nothing, all of it is."""
+    assert [1.0, 0.5, 1.0] == [
+        Embedded(wanted=wanted, embedded=embedded, pending=0).coverage
+        for wanted, embedded in ((0, 0), (2, 1), (2, 2))
+    ]
 
 
 async def test_a_note_says_its_state(vault: Path, tmp_path: Path) -> None:
