@@ -44,7 +44,7 @@ class Device:
     async def reconcile(
         self, session: str, *notes: dict[str, Any], last: bool = True
     ) -> dict[str, list[str]]:
-        body = {
+        body: dict[str, Any] = {
             "device": "phone",
             "session": session,
             "last": last,
@@ -64,7 +64,8 @@ class Device:
         return [hit["path"] for hit in answer.json["hits"]]
 
     async def indexed(self, path: str = "Note.md") -> str | None:
-        return (await self.ask("GET", f"/v1/status?path={path}")).json["revision"]
+        revision: str | None = (await self.ask("GET", f"/v1/status?path={path}")).json["revision"]
+        return revision
 
     def conflicts(self) -> list[bytes]:
         """The bytes that were kept aside."""

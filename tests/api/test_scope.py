@@ -37,7 +37,7 @@ The {WORD} crane lifts boxes beside the tide gauge of the harbour. #{WORD}/deep 
     f"Private/{WORD} alone.md": "No link leads here or away.\n",
     f"Public/{WORD} draft.md": f"Denied by name inside an open folder. {WORD} [[Tide]]\n",
 }
-RESTRICTED = {"allow": ["Public/**", "Private/**"], "deny": ["Private", f"Public/{WORD}*"]}
+RESTRICTED: dict[str, Any] = {"allow": ["Public/**", "Private/**"], "deny": ["Private", f"Public/{WORD}*"]}
 
 
 def questions(path: str) -> list[tuple[str, str, dict[str, Any]]]:

@@ -269,7 +269,7 @@ async def test_odd_names_are_found(ask: Caller) -> None:
 
 async def test_absent_notes(ask: Caller) -> None:
     """What is not there is 404 with the path, for every verb that names one."""
-    for method, path, body in (
+    questions: list[tuple[str, str, dict[str, Any]]] = [
         ("GET", "/v1/notes/Nowhere.md", {}),
         ("GET", "/v1/notes/.obsidian/app.json", {}),
         ("GET", "/v1/map?path=Nowhere.md", {}),
@@ -277,7 +277,8 @@ async def test_absent_notes(ask: Caller) -> None:
         ("GET", "/v1/graph/links?path=Nowhere.md", {}),
         ("GET", "/v1/graph/neighbors?path=Nowhere.md", {}),
         ("POST", "/v1/related/pins", {"path": "Nowhere.md", "other": "Harbour.md", "state": "pinned"}),
-    ):
+    ]
+    for method, path, body in questions:
         response = await ask(method, path, **body)
         assert (404, "note_not_found") == (response.status, response.error), path
     assert "absent" == (await ask("GET", "/v1/status?path=Nowhere.md")).json["state"]
@@ -328,7 +329,7 @@ async def test_several_notes_at_once(ask: Caller) -> None:
 async def test_pages_of_notes(ask: Caller) -> None:
     """The cursor leads through all notes once."""
     seen: list[str] = []
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
         page = (await ask("GET", f"/v1/notes?limit=2&cursor={quote(cursor)}")).json
         seen += [note["path"] for note in page["notes"]]
