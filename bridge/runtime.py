@@ -163,6 +163,16 @@ class Bridge:
         self._background.run("files", self._follow_files)
         self._background.run("housekeeping", self._keep_house)
 
+    async def damaged(self) -> None:
+        """Wait until a derived database is found damaged; closed and opened again, it is built anew."""
+        events = (self._db.damaged, self._cache.db.damaged)
+        waits = [asyncio.create_task(event.wait()) for event in events]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
     async def refresh(self) -> None:
         """Look at the vault once, and wait until the model is ready or known to be out of reach."""
         self._background.run("embedding", self._embedding.run)

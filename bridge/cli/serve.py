@@ -1,15 +1,19 @@
 """`transom serve`: the bridge in the foreground, until a signal stops it."""
 
 import asyncio
+import os
 import shlex
 import signal
 import ssl
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 import structlog
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from bridge.runtime import Bridge
 
 logger = structlog.get_logger(__name__)
+
+_STOP_S = 4.0
 
 
 @click.command()
@@ -42,24 +48,44 @@ def command(call: Call) -> None:
 async def _serve(call: Call) -> None:
     from bridge.runtime import Bridge
 
-    stop = asyncio.Event()
+    stop = asyncio.create_task(_asked_to_stop())
+    server, folder = call.settings.server, call.data
+    tls = await asyncio.to_thread(_tls, server)
+    while not stop.done():
+        async with Bridge.open(call.settings) as bridge, _listening(bridge, server, tls) as url:
+            bridge.start()
+            await asyncio.to_thread(data.announce, folder, _reachable(url))
+            if server is call.settings.server:
+                _greet(call, url, folder)
+                server = replace(server, port=urlsplit(url).port or server.port)
+            damaged = asyncio.create_task(bridge.damaged())
+            try:
+                await asyncio.wait([stop, damaged], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                damaged.cancel()
+                logger.info("serve.stopping" if stop.done() else "serve.beginning_anew")
+                data.withdraw(folder)
+
+
+async def _asked_to_stop() -> None:
+    """Wait for a signal. A stop takes a few seconds at most, whatever a thread is busy with."""
+    asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
     for one in signals:
-        loop.add_signal_handler(one, stop.set)
-    tls = await asyncio.to_thread(_tls, call.settings.server)
-    async with Bridge.open(call.settings) as bridge, _listening(bridge, call.settings.server, tls) as url:
-        bridge.start()
-        folder = call.data
-        await asyncio.to_thread(data.announce, folder, _reachable(url))
-        try:
-            _greet(call, url, folder)
-            await stop.wait()
-        finally:
-            logger.info("serve.stopping")
-            for one in signals:
-                loop.remove_signal_handler(one)
-            data.withdraw(folder)
+        loop.add_signal_handler(one, asked.set)
+    await asked.wait()
+    for one in signals:
+        loop.remove_signal_handler(one)
+    deadline = threading.Timer(_STOP_S, _end)
+    deadline.daemon = True
+    deadline.start()
+
+
+def _end() -> None:
+    """Leave what still runs: each store is made to be left at any moment."""
+    logger.warning("serve.cut_short", after_s=_STOP_S)
+    os._exit(0)
 
 
 @asynccontextmanager

@@ -51,7 +51,7 @@ class EmbeddingCache:
     """The cache's file; open it with `EmbeddingCache.open`, close it with `close`."""
 
     def __init__(self, db: Database) -> None:
-        self._db = db
+        self.db = db
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -73,7 +73,7 @@ class EmbeddingCache:
                 SELECT hash, vector FROM vectors
                 WHERE model = (SELECT id FROM models WHERE identity = ?) AND hash IN ({marks})
                 """
-            rows = await self._db.rows(sql, (identity, *some))
+            rows = await self.db.rows(sql, (identity, *some))
             found.update((key, np.frombuffer(vector, "<f2").astype(np.float32)) for key, vector in rows)
         return found
 
@@ -81,7 +81,7 @@ class EmbeddingCache:
         """Keep embeddings, as float16."""
         if not vectors:
             return
-        async with self._db.write() as tx:
+        async with self.db.write() as tx:
             await tx.execute("INSERT OR IGNORE INTO models (identity) VALUES (?)", (identity,))
             await tx.executemany(
                 "INSERT OR REPLACE INTO vectors (model, hash, vector) "
@@ -91,7 +91,7 @@ class EmbeddingCache:
 
     async def prune(self, identity_in_use: str, max_rows: int = MAX_ROWS) -> int:
         """Drop embeddings beyond `max_rows`, those of other models first, then the oldest; returns how many."""
-        async with self._db.write() as tx:
+        async with self.db.write() as tx:
             dropped = await tx.execute_fetchall(
                 """
                 DELETE FROM vectors WHERE id IN (
@@ -109,9 +109,9 @@ class EmbeddingCache:
 
     async def clear(self) -> None:
         """Forget all embeddings."""
-        async with self._db.write() as tx:
+        async with self.db.write() as tx:
             await tx.execute("DELETE FROM vectors")
 
     async def close(self) -> None:
         """Close the file."""
-        await self._db.close()
+        await self.db.close()

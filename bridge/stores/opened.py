@@ -1,16 +1,17 @@
 """All stores of one data folder, opened together and closed in reverse."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
 
 import structlog
 
-from bridge.data import EMBEDDINGS, FULLTEXT, INDEX, STATE, DataFolder
+from bridge.data import EMBEDDINGS, FULLTEXT, INDEX, STATE, DataFolder, remove_database
 from bridge.embed.cache import EmbeddingCache
 from bridge.stores import notes, schema
 from bridge.stores.database import CorruptDatabase, Database
@@ -45,12 +46,20 @@ class Stores:
             state = await Database.open(path / STATE, schema.STATE, durable=True)
             stack.push_async_callback(state.close)
             index = await _index(folder)
-            stack.push_async_callback(index.close)
+            stack.push_async_callback(_close, index, folder.remove_derived)
             cache = await EmbeddingCache.open(path / EMBEDDINGS)
-            stack.push_async_callback(cache.close)
+            stack.push_async_callback(_close, cache.db, partial(remove_database, cache.db.path))
             fulltext = await asyncio.to_thread(Fulltext.open, path / FULLTEXT, await _instance(index))
             stack.push_async_callback(asyncio.to_thread, fulltext.close)
             yield cls(path, index, StateStore(state, path), cache, fulltext, await Keys.open(state, path))
+
+
+async def _close(db: Database, remove: Callable[[], None]) -> None:
+    """Close a derived database; one that was found to be damaged makes room for a new one."""
+    await db.close()
+    if db.damaged.is_set():
+        log.warning("data.damaged_removed", path=str(db.path))
+        await asyncio.to_thread(remove)
 
 
 async def _index(folder: DataFolder) -> Database:
