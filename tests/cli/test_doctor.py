@@ -23,7 +23,7 @@ def flags(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def test_a_sound_installation_has_no_fault(transom: Transom, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Everything is looked at, nothing is changed, the exit code is 0."""
-    done = transom("doctor", *flags)
+    done = transom("doctor", *flags, TRANSOM_SERVER_PORT="0")
 
     assert 0 == done.code
     assert {"ok"} == {one["state"] for one in done.json}
@@ -120,7 +120,7 @@ def test_a_key_that_others_can_read(transom: Transom, flags: tuple[str, ...], tm
 def test_livesync_is_noticed(transom: Transom, flags: tuple[str, ...], vault: Path) -> None:
     """A vault that LiveSync brings gets the advice to follow it directly."""
     (vault / ".obsidian" / "plugins" / "obsidian-livesync").mkdir(parents=True)
-    done = transom("doctor", *flags)
+    done = transom("doctor", *flags, TRANSOM_SERVER_PORT="0")
 
     assert 0 == done.code
     assert "advice" == finding(done, "livesync")["state"]
