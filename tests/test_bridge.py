@@ -1,13 +1,9 @@
 """The bridge as a whole: real stores over a real folder, without HTTP."""
 
-import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,63 +12,8 @@ from bridge.errors import InstallationError
 from bridge.model import OWNER, Filter, NotePath, Scope
 from bridge.runtime import Bridge
 from bridge.search.counts import Embedded
-from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
-from bridge.stores.database import Database
 from bridge.vault.reader import revision_of
-
-
-def settings(vault: Path, data: Path, *, model: str = "none", exclude: tuple[str, ...] = ()) -> Settings:
-    """Settings for a test: no model unless one is named."""
-    return Settings(
-        vault=VaultSettings(path=vault, name=vault.name, exclude=exclude),
-        data=DataSettings(path=data),
-        embedding=EmbeddingSettings(model=model),
-    )
-
-
-@asynccontextmanager
-async def serving(chosen: Settings) -> AsyncIterator[Bridge]:
-    """A bridge that follows its sources, settled."""
-    async with Bridge.open(chosen) as bridge:
-        bridge.start()
-        await until_settled(bridge)
-        yield bridge
-
-
-async def until_settled(bridge: Bridge) -> None:
-    await until(lambda: _settled(bridge))
-
-
-async def _settled(bridge: Bridge) -> bool:
-    return (await bridge.status()).settled
-
-
-async def until(holds: Callable[[], Any], timeout_s: float = 20.0) -> None:
-    """Wait until an awaited condition holds."""
-    async with asyncio.timeout(timeout_s):
-        while not await holds():
-            await asyncio.sleep(0.02)
-
-
-async def found(bridge: Bridge, query: str, **more: Any) -> list[str]:
-    return [hit.path for hit in (await bridge.search(query, **more)).hits]
-
-
-async def snapshot(db: Database) -> dict[str, Any]:
-    """Everything derived, but for what counts transactions."""
-    tables = {
-        "notes": "id, path, title, kind, revision, size, lines, language, frontmatter, headings, blocks, tasks, issues",
-        "names": "*",
-        "tags": "*",
-        "chunks": "*",
-        "links": "*",
-        "files": "path, key, size",
-        "failures": "path, reason",
-    }
-    return {
-        table: sorted(await db.rows(f"SELECT {columns} FROM {table}"), key=repr)
-        for table, columns in tables.items()
-    }
+from tests.small import found, serving, settings, snapshot, until, until_settled
 
 
 async def test_a_vault_is_searchable_and_changes_follow(vault: Path, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from bridge.data import FULLTEXT
 from bridge.stores.fulltext import Fulltext
 from tests.processes import ALLOWED, run_script
-from tests.test_bridge import found, serving, settings
+from tests.small import found, serving, settings
+from tests.soak.bridge import index_killed_at_random
 
 
 async def test_a_full_text_index_begun_anew_and_killed_is_begun_again(vault: Path, tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ async def test_a_full_text_index_begun_anew_and_killed_is_begun_again(vault: Pat
 _FILL = """
     import asyncio, os, subprocess, sys
     from pathlib import Path
-    from tests.test_bridge import found, serving, settings, until, until_settled
+    from tests.small import found, serving, settings, until, until_settled
     from bridge.runtime import Bridge
 
     mount, vault = Path(sys.argv[1]), Path(sys.argv[2])
@@ -74,3 +75,9 @@ def test_a_full_disk_pauses_and_loses_nothing(vault: Path, tmp_path: Path) -> No
     (tmp_path / "mount").mkdir()
 
     assert "done" in run_script(_FILL, tmp_path / "mount", vault, in_namespace=True)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_index_agrees_with_a_fresh_one(seed: int) -> None:
+    """Killed with -9 in the midst of indexing, twice: rows and full text are those of a fresh index."""
+    index_killed_at_random(seed, kills=2)

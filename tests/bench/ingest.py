@@ -10,20 +10,13 @@ from pathlib import Path
 from bridge.ingest.prepare import prepare
 from bridge.model import NotePath, Upserted
 from bridge.runtime import Bridge
-from bridge.settings import DataSettings, EmbeddingSettings, Settings, VaultSettings
+from bridge.settings import Settings
 from bridge.stores.fulltext import Fulltext
 from tests.bench.corpus import make_vault
 from tests.bench.figures import Report
+from tests.small import settings
 
 PEER_NOTES_A_SECOND = 1200
-
-
-def settings(vault: Path, data: Path, model: str = "none") -> Settings:
-    return Settings(
-        vault=VaultSettings(path=vault, name="bench"),
-        data=DataSettings(path=data),
-        embedding=EmbeddingSettings(model=model),
-    )
 
 
 async def run(report: Report, notes: int = 20_000) -> None:

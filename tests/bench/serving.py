@@ -23,8 +23,8 @@ from bridge.settings import EmbeddingSettings, models_dir
 from tests.bench.corpus import make_vault, queries
 from tests.bench.embedding import query_times
 from tests.bench.figures import Report, p50, p95
-from tests.bench.ingest import settings
 from tests.bench.vectors import Floats, spread
+from tests.small import settings
 
 NOTES = 20_000
 TEXTS_A_NOTE = 2
@@ -102,7 +102,7 @@ async def run(
     chunks = await _seed(vault, data, embedder, base)
     query_ms = p95(await query_times(embedder))
     await embedder.close()
-    async with Bridge.open(settings(vault, data, model)) as bridge:
+    async with Bridge.open(settings(vault, data, model=model)) as bridge:
         await bridge.index()
     print(f"     {model}: {NOTES:,} notes, {chunks:,} chunks")
     async with Server.running(vault, data, model) as server:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from tests.soak.bridge import index_killed_at_random
 from tests.soak.crash import crash_at_random
 from tests.soak.files import watch_random_operations
 
@@ -20,6 +21,7 @@ def operate(seed: int) -> None:
 RUNS: dict[str, Callable[[int], object]] = {
     "random operations on a watched folder": operate,
     "a writer killed at any moment": crash_at_random,
+    "a bridge killed while it indexes": index_killed_at_random,
 }
 
 for title, once in RUNS.items():
