@@ -1,7 +1,6 @@
 """`transom serve`: what it prints, whom it refuses, how it ends."""
 
 import json
-import os
 import shutil
 import signal
 import socket
@@ -10,12 +9,14 @@ import stat
 import subprocess
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
 
 from bridge import __version__
+from bridge.stores import sqlite
 from tests.cli.conftest import Machine, Serve, Transom
 
 
@@ -157,15 +158,17 @@ def test_a_stop_does_not_wait_for_busy_threads(machine: Machine, vault: Path) ->
 def test_an_index_found_damaged_is_built_again(
     serve: Serve, transom: Transom, flags: tuple[str, ...]
 ) -> None:
-    """Pages overwritten in the middle of index.sqlite show only when they are read; then all is built anew."""
+    """A page overwritten in the middle of index.sqlite shows only when it is read; then all is built anew."""
     serving = serve()
     before = transom("index", *flags), transom("search", "coffee", "--json", *flags)
     serving.process.terminate()
     serving.process.wait(timeout=20)
+    with closing(sqlite.connect(serving.data / "index.sqlite")) as connection:
+        [(page,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'")
+        [(size,)] = connection.execute("PRAGMA page_size")
     with (serving.data / "index.sqlite").open("r+b") as file:
-        half = file.seek(0, os.SEEK_END) // 2
-        file.seek(half)
-        file.write(b"\xa5" * half)
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)
     serving = serve()
     deadline = time.monotonic() + 30
     while (after := transom("search", "coffee", "--json", *flags)).code or not after.json["hits"]:
