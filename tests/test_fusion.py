@@ -55,6 +55,14 @@ def test_a_model_that_does_not_know_the_language_cannot_pull_the_answer_down() -
     assert notes(fused) == [1, 2, 3]
 
 
+def test_meaning_has_as_much_say_as_it_has_read() -> None:
+    """While little is embedded, the nearest of that little do not outrank what the words found."""
+    words, meaning = by_words({1: 0.4, 2: 0.3}), by_meaning({3: 0.9, 2: 0.85}, crowd=0.1)
+
+    assert notes(fuse(words, meaning, {})) == [2, 3, 1]
+    assert notes(fuse(words, meaning, {}, coverage=0.01)) == [1, 2, 3]
+
+
 def test_a_single_ranking_keeps_its_scores() -> None:
     """With one signal alone, a note's score is that signal's own."""
     fused = fuse(by_words({1: 0.7, 2: 0.2}), [], {})

@@ -83,7 +83,10 @@ class Search:
         if mode == "semantic" and semantic.missing:
             keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
         graph = await self._neighbours(semantic.hits, notes) if mode == "hybrid" else {}
-        fused = fuse(keyword, semantic.hits, graph, trusted=self._is_trusted(parsed))[:limit]
+        coverage = await self._counts.coverage(scope)
+        fused = fuse(
+            keyword, semantic.hits, graph, trusted=self._is_trusted(parsed), coverage=coverage or 0.0
+        )[:limit]
         used: list[Signal] = []
         if mode != "semantic" or semantic.missing:
             used.append("keyword")
