@@ -73,6 +73,20 @@ async def test_words(bridge: Bridge) -> None:
     assert next(iter(await related(bridge, "Router.md"))) == "Firmware.md"
 
 
+async def test_shared_words_are_said_once_a_stem_the_most_telling_first(tmp_path: Path) -> None:
+    """Of words that differ by their endings one is said, and a rare word before a long one."""
+    rare = {
+        "A.md": "Terracotta wants a glaze.",
+        "B.md": "On terracotta glazes crack: no glaze is glazed twice.",
+    }
+    common = {f"Terracotta {n}.md": f"A terracotta pot, number {n}." for n in range(3)}
+    filler = {path: text for path, text in NOTES.items() if path.startswith("Filler/")}
+    async with indexed(tmp_path / "vault", rare | common | filler) as bridge:
+        hits = await related(bridge, "A.md")
+
+    assert reason(hits["B.md"], "words").words == ("glazes", "terracotta")
+
+
 async def test_mentions(bridge: Bridge) -> None:
     """A note in whose text another's alias stands belongs to it, whichever of the two is asked."""
     found = reason((await related(bridge, "Sourdough.md"))["Pizza.md"], "mention")

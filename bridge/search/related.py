@@ -148,7 +148,7 @@ class Related:
 
     # --- what speaks for each note -------------------------------------------------------
 
-    async def _found(self, source: _Source, notes: NoteSet) -> tuple[frozenset[str], dict[NoteId, Likeness]]:
+    async def _found(self, source: _Source, notes: NoteSet) -> tuple[tuple[str, ...], dict[NoteId, Likeness]]:
         """Gather the signals; give the telling words of the source, and what speaks for each note."""
         near, (telling, alike), names, named, ties, tags = await asyncio.gather(
             self._near(source, _DEPTH, notes),
@@ -182,7 +182,7 @@ class Related:
             return {}
         return await asyncio.to_thread(self._embeddings.alike, source.mean, k, notes)
 
-    def _alike(self, source: _Source, notes: NoteSet) -> tuple[frozenset[str], list[KeywordHit]]:
+    def _alike(self, source: _Source, notes: NoteSet) -> tuple[tuple[str, ...], list[KeywordHit]]:
         counts: Counter[str] = Counter()
         own: Counter[str] = Counter()
         for text in source.texts:
@@ -231,7 +231,7 @@ class Related:
         source: _Source,
         ids: Sequence[NoteId],
         found: dict[NoteId, Likeness],
-        telling: frozenset[str],
+        telling: tuple[str, ...],
         pinned: Collection[NoteId],
     ) -> tuple[RelatedHit, ...]:
         likenesses = {id_: found.get(id_, Likeness()) for id_ in ids}
@@ -288,12 +288,16 @@ class Related:
         return {NoteId(row[0]): row[1:] for row in rows}
 
 
-def _standing(passage: str, telling: frozenset[str], *languages: str) -> tuple[str, ...]:
-    """Give the telling words as they stand in a passage, each once, the longest first."""
-    spans = {span for language in languages for span in highlights(passage, telling, language)}
-    words = sorted((passage[start:end] for start, end in spans), key=lambda word: (-len(word), word))
-    once = {word.casefold(): word for word in words}
-    return tuple(once.values())[:_MOST_WORDS_SHOWN]
+def _standing(passage: str, telling: tuple[str, ...], *languages: str) -> tuple[str, ...]:
+    """Give the telling words as they stand in a passage, one of each stem, the most telling first."""
+    ranks = {term: rank for rank, term in enumerate(telling)}
+    words: dict[int, str] = {}
+    for language in languages:
+        for start, end in highlights(passage, frozenset(telling), language):
+            word = passage[start:end]
+            found = (ranks[term] for term in terms(word, language).split() if term in ranks)
+            words.setdefault(min(found, default=len(ranks)), word)
+    return tuple(words[rank] for rank in sorted(words))[:_MOST_WORDS_SHOWN]
 
 
 async def _nothing() -> dict[NoteId, Any]:

@@ -82,7 +82,8 @@ class Fulltext:
             if owner.read_text("utf-8") == stamp:
                 return cls(tantivy.Index.open(str(folder)), owner, stamp, fresh=False)
         except (OSError, ValueError) as error:  # tantivy's errors are ValueErrors
-            log.info("fulltext.begun_anew", path=str(folder), reason=str(error))
+            if folder.exists():
+                log.info("fulltext.begun_anew", path=str(folder), reason=str(error))
         shutil.rmtree(folder, ignore_errors=True)
         folder.unlink(missing_ok=True)
         with _explained():
@@ -151,22 +152,23 @@ class Fulltext:
         own: Mapping[str, int],
         k: int,
         notes: Collection[NoteId] | None = None,
-    ) -> tuple[frozenset[str], list[KeywordHit]]:
+    ) -> tuple[tuple[str, ...], list[KeywordHit]]:
         """Rank the `k` notes that share most of the words by which a text is told from others.
 
         `counts` says how often the text has each term, `own` in how many chunks the text itself
-        is here: a term that no other chunk has tells nothing of others. Gives those words too.
+        is here: a term that no other chunk has tells nothing of others. Gives those words too,
+        the most telling first.
         """
         assert_off_loop()
         searcher = self._index.searcher()
         telling, ideal = telling_terms(searcher, counts, own)
         if not telling:
-            return frozenset(), []
+            return (), []
         query = Query.boolean_query(
             [(Occur.Should, self._term("text", one.term, one.weight)) for one in telling]
         )
         hits = self._ranked(searcher, _Tree(query, ideal), k, notes)
-        return frozenset(one.term for one in telling), hits
+        return tuple(one.term for one in telling), hits
 
     def count_of(self, name: str) -> int:
         """Count the chunks in which a name stands as it stands."""
