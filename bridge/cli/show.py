@@ -14,7 +14,7 @@ _SIGNALS = {"keyword": "words", "semantic": "meaning", "graph": "links"}
 _MISSING = {
     "deadline": "it was not ready in time",
     "no_model": "there is no embedding model (transom model get)",
-    "indexing": "nothing is embedded yet",
+    "indexing": "the model is being made ready",
     "endpoint_down": "the embeddings endpoint is away",
 }
 _BLANKS = re.compile(r"\s+")
@@ -47,7 +47,8 @@ def hits(answer: Answer) -> None:
         reasons.setdefault(missing["reason"], []).append(_SIGNALS[missing["signal"]])
     for reason, names in reasons.items():
         click.echo(f"Without {' and '.join(names)}: {_MISSING[reason]}.", err=True)
-    _coverage(answer["coverage"])
+    if not reasons:
+        _coverage(answer["coverage"])
 
 
 def related(answer: Answer) -> None:
