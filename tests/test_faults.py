@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from bridge.data import FULLTEXT
+from bridge.model import NotePath
+from bridge.paths import note_id
+from bridge.runtime import Bridge
+from bridge.stores import notes
 from bridge.stores.fulltext import Fulltext
 from tests.processes import ALLOWED, run_script
 from tests.small import found, serving, settings
@@ -26,6 +30,20 @@ async def test_a_full_text_index_begun_anew_and_killed_is_begun_again(vault: Pat
     async with serving(chosen) as bridge:
         assert expected
         assert expected == await found(bridge, "coffee")
+
+
+async def test_a_note_removed_before_a_crash_is_taken_out_of_the_words(vault: Path, tmp_path: Path) -> None:
+    """Killed between SQLite's commit and that of the full text, the next start removes what is gone."""
+    chosen, gone = settings(vault, tmp_path / "data"), NotePath("Coffee/Espresso.md")
+    async with serving(chosen):
+        pass
+    async with Bridge.open(chosen) as bridge, bridge._db.write() as tx:
+        await notes.remove(tx, await notes.next_seq(tx), [note_id(gone)])
+    (vault / gone).unlink()
+    async with serving(chosen) as bridge:
+        [(chunks,)] = await bridge._db.rows("SELECT count(*) FROM chunks")
+
+        assert chunks == bridge._fulltext.chunks
 
 
 _FILL = """
