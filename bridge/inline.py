@@ -12,6 +12,9 @@ from urllib.parse import unquote
 
 from bridge.model import Link, LinkKind
 
+LONGEST_NAME = 1000
+"""Code points of a heading or an alias by which it goes; what is longer is no name, but text."""
+
 EDGE = "\0"
 """Stands before a paragraph, item or row in scanned text: no code span crosses it."""
 

@@ -66,3 +66,12 @@ def test_any_text_is_a_query(query: str) -> None:
     parsed = parse_query(query)
 
     assert all((*parsed.without, *parsed.only.tags, *parsed.never.paths))
+
+
+def test_a_query_of_pages_is_read_at_its_beginning() -> None:
+    """However long a text is and however often it narrows, what is asked of the stores stays small."""
+    parsed = parse_query("".join(f"tag:t{n} -tag:t{n} -path:p{n} word{n} " for n in range(5000)))
+
+    assert "word1 " in parsed.text
+    assert len(parsed.text) < 10_000
+    assert len(parsed.only.tags) == len(parsed.never.tags) == len(parsed.never.paths) == 100

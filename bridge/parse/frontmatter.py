@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from bridge.inline import plain, wikilink
+from bridge.inline import LONGEST_NAME, plain, wikilink
 from bridge.model import Link
 
 _NAME_KEYS = frozenset({"tag", "tags", "alias", "aliases", "title", "cssclass", "cssclasses"})
@@ -187,7 +187,7 @@ def aliases(values: dict[str, Any]) -> list[str]:
     """Give `aliases`, `alias` and `title`, without template markup."""
     title = values.get("title")
     titles = [title] if isinstance(title, str) else []
-    return [plain(text) for text in (*named(values, "aliases", "alias"), *titles)]
+    return [plain(text)[:LONGEST_NAME] for text in (*named(values, "aliases", "alias"), *titles)]
 
 
 def links(source: str, first_line: int) -> list[Link]:

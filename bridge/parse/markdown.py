@@ -234,7 +234,7 @@ class _Lines:
         self._enter(1 if line[0] == "=" else 2, " ".join(map(str.strip, self.lines[start:at])), start)
 
     def _enter(self, level: int, text: str, at: int) -> None:
-        text = _BLOCK_ID.sub("", text).rstrip()
+        text = _BLOCK_ID.sub("", text)[: inline.LONGEST_NAME].rstrip()
         self.found.headings.append(Heading(level, text, self.first_line + at))
         if level <= 3:
             while self.path and self.path[-1][0] >= level:

@@ -24,13 +24,17 @@ _PART: Final = re.compile(
 )
 
 
+_LONGEST: Final = 10_000
+_MOST_NARROWING: Final = 100
+
+
 def parse_query(query: str) -> ParsedQuery:
-    """Read a query."""
+    """Read a query; of one that goes on for pages, the beginning."""
     words: list[str] = []
     phrases: list[str] = []
     without: list[str] = []
     narrowed: dict[tuple[bool, str], list[str]] = {}
-    for part in _PART.finditer(query):
+    for part in _PART.finditer(query[:_LONGEST]):
         minus = bool(part["minus"])
         if part["key"] and (value := _value(part["key"], part["value"])):
             narrowed.setdefault((minus, part["key"].casefold()), []).append(value)
@@ -63,8 +67,8 @@ def _unquoted(text: str) -> str:
 
 
 def _narrowing(narrowed: dict[tuple[bool, str], list[str]], minus: bool) -> Narrowing:
-    return Narrowing(
-        tags=tuple(narrowed.get((minus, "tag"), ())),
-        paths=tuple(narrowed.get((minus, "path"), ())),
-        kinds=tuple(_KINDS[kind] for kind in narrowed.get((minus, "kind"), ())),
+    tags, paths, kinds = (
+        tuple(dict.fromkeys(narrowed.get((minus, key), ())))[:_MOST_NARROWING]
+        for key in ("tag", "path", "kind")
     )
+    return Narrowing(tags, paths, tuple(_KINDS[kind] for kind in kinds))

@@ -148,6 +148,12 @@ WRONG_BODIES = [
     (b'{"query": "a", "colour": "red"}', 422, "invalid_request", "colour"),
     (b'{"query": "a", "filter": {"colour": "red"}}', 422, "invalid_request", "colour"),
     (b'{"query": "a", "filter": {"tags": ["a", 7]}}', 422, "invalid_request", "filter.tags[1]"),
+    (
+        b'{"query": "a", "filter": {"tags": [' + b'"a",' * 2000 + b'"a"]}}',
+        422,
+        "invalid_request",
+        "filter.tags",
+    ),
     (b'{"query": "a", "filter": {"kind": "song"}}', 422, "invalid_request", "filter.kind"),
     (
         b'{"query": "a", "filter": {"modified_after": "noon"}}',
@@ -368,6 +374,29 @@ async def test_the_server_takes_long_questions_and_stops_at_once(tmp_path: Path)
         await asyncio.sleep(0.05)
         await asyncio.wait_for(server.cleanup(), 2)
         assert [] == (await waiting).json["changes"]
+
+
+async def test_what_is_no_http_is_one_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A malformed request is answered 400, and the log neither quotes it nor shows a trace."""
+    too_long = b"GET /v1/search?q=" + b"secret+" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with Bridge.open(settings(write(tmp_path / "notes", NOTES), tmp_path / "data")) as bridge:
+        server = runner(create_app(bridge))
+        await server.setup()
+        await web.TCPSite(server, "127.0.0.1", 0).start()
+        for request in (b"secret\r\n\r\n", too_long):
+            reading, writing = await asyncio.open_connection(*server.addresses[0])
+            writing.write(request)
+            assert b" 400 " in await reading.readline()
+            writing.close()
+        await server.cleanup()
+
+    assert {"api.malformed_request: BadHttpMethod", "api.malformed_request: LineTooLong"} >= {
+        *caplog.messages
+    }
+    assert "api.malformed_request: LineTooLong" in caplog.messages
+    assert not any(record.exc_info for record in caplog.records)
 
 
 async def test_the_page_is_for_people(ask: Caller) -> None:

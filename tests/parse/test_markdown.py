@@ -261,3 +261,14 @@ def test_the_sample_vault(vault: Path) -> None:
     assert not [
         link for note in notes for link in note.links if "not" in link.target or "code" in link.target
     ]
+
+
+@pytest.mark.parametrize("source", ["# {}\nend", "{}\n===\nend", "---\naliases: [{}]\n---\nend"])
+def test_a_name_of_pages_is_cut(source: str) -> None:
+    """A heading or an alias as long as a book is not repeated with every chunk and every name."""
+    text = "very long heading " * 20_000
+    note = parse(NotePath("a.md"), source.format(text).encode())
+
+    assert all(len(name) <= 1000 for name in (*note.aliases, *(h.text for h in note.headings)))
+    assert all(len(part) <= 1000 for section in note.sections for part in section.heading_path)
+    assert note.aliases

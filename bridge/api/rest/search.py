@@ -18,7 +18,7 @@ class SearchFilter(Ask, frozen=True):
     """`path` a glob; `tags` all of them, a parent matches its children; after inclusive, before exclusive."""
 
     path: str | None = None
-    tags: tuple[str, ...] | None = None
+    tags: Annotated[tuple[str, ...], msgspec.Meta(max_length=100)] | None = None
     kind: Kind | tuple[Kind, ...] | None = None
     modified_after: Moment | None = None
     modified_before: Moment | None = None
