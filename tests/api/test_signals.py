@@ -1,6 +1,7 @@
-"""What an answer says of the signals that made it."""
+"""Signals: what an answer says of those that made it, and which notes get theirs first."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from bridge.runtime import Bridge
 from tests.api.conftest import Caller, serving, settings, write
 
 NOTES = {
-    **{f"Crane {n}.md": "crane crane crane [[Lamp]]" for n in range(5)},
+    **{f"Crane {n}.md": f"crane crane crane {n} [[Lamp]]" for n in range(8)},
     "Harbour.md": "The crane lifts boxes beside the tide gauge.",
     "Lamp.md": "A light for ships in the [[Fog]].",
     "Fog.md": "Nothing to be seen.",
@@ -21,32 +22,46 @@ NOTES = {
 
 
 class Served(NamedTuple):
-    """A bridge, and the switch of its embedding server: while it is off, no answer comes."""
+    """A bridge with its embedding server: what that was sent, and its switch; while off, no answer comes."""
 
     ask: Caller
+    sent: list[str]
     answers: asyncio.Event
 
 
 @pytest.fixture
 async def served(tmp_path: Path, model_url: str) -> AsyncIterator[Served]:
+    sent: list[str] = []
     answers = asyncio.Event()
     answers.set()
+    root = write(tmp_path / "notes", NOTES)
+    for age_s, name in enumerate(NOTES):
+        os.utime(root / name, (0, 1_700_000_000 - age_s))
 
     async def embeddings(request: web.Request) -> web.Response:
+        body = await request.json()
+        sent.extend(body["input"])
         await answers.wait()
-        async with session.post(f"{model_url}/embeddings", json=await request.json()) as answer:
+        async with session.post(f"{model_url}/embeddings", json=body) as answer:
             return web.json_response(await answer.json())
 
     app = web.Application()
     app.router.add_post("/v1/embeddings", embeddings)
     async with ClientSession() as session, TestServer(app) as server:
-        chosen = settings(write(tmp_path / "notes", NOTES), tmp_path / "data", f"{server.make_url('/v1')}")
+        chosen = settings(root, tmp_path / "data", f"{server.make_url('/v1')}")
         async with Bridge.open(chosen) as bridge:
             bridge.start()
             async with serving(bridge) as ask:
                 await ask.settled()
-                yield Served(ask, answers)
+                yield Served(ask, sent, answers)
         answers.set()
+
+
+async def test_the_newest_edits_are_embedded_first(served: Served) -> None:
+    """What somebody just wrote is what they look for: age decides, not the order of names or hashes."""
+    assert [f"crane crane crane {n} Lamp" for n in range(8)] == served.sent[
+        1:9
+    ]  # the first asks for the size
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
@@ -67,7 +82,7 @@ async def test_a_deadline_leaves_out_meaning_and_never_words(served: Served, mod
 
 async def test_links_from_the_best_notes_are_a_signal(served: Served) -> None:
     """Notes that share no word are found over up to two links, and say how far away they are."""
-    hits = (await served.ask("POST", "/v1/search", query="crane")).json["hits"]
+    hits = (await served.ask("POST", "/v1/search", query="crane", limit=20)).json["hits"]
     hops = {hit["path"]: hit["signals"]["graph"]["hops"] for hit in hits if "graph" in hit["signals"]}
 
-    assert {"Lamp.md": 1, "Fog.md": 2} == hops
+    assert (1, 2) == (hops["Lamp.md"], hops["Fog.md"])
