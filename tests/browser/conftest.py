@@ -35,9 +35,9 @@ NOTES = {
     "Odd/Points 🍞.md": "👩‍👩‍👧 x 東京 lanternfish 𝔘𝔫𝔦 🚀 then lanternfish, é and é, 末尾 lanternfish.\n",
     "Odd/قنديل البحر.md": "قنديل البحر يضيء lanternfish في الأعماق المظلمة من المحيط.\n",
     "Odd/Headed.md": "# Deep 🌊 water\n\nAbove.\n\n## Hadal zone\n\nHere lives the hadalfish.\n",
-    "Odd/Long.md": "Filler stands here for a while. " * 24
+    "Odd/Long.md": "Filler stands here for a while. " * 12
     + "Far inside swims the viperfish. "
-    + "More filler follows. " * 12,
+    + "Afterwards comes considerably more stuffing. " * 9,
 }
 
 

@@ -277,6 +277,18 @@ async def test_stopped_bridge(bridge: RunningBridge, open_page: OpenPage) -> Non
     await expect(page.locator("body")).not_to_have_class("away")
 
 
+async def test_failed_search_is_tried_again(bridge: RunningBridge, open_page: OpenPage) -> None:
+    """A search that did not reach the bridge is said and tried again, without anybody doing anything."""
+    page = await open_page(bridge, at=WORDS)
+    await expect(page.locator("#blank h2")).to_be_visible()
+    await page.route("**/v1/search", lambda route: route.abort(), times=1)
+    await page.fill("#query", "viperfish")
+    await expect(page.locator("#notice")).to_contain_text("does not answer")
+
+    await expect(hit(page, "Long")).to_be_visible()
+    await expect(page.locator("#notice")).to_be_empty()
+
+
 async def test_saved_note_appears(bridge: RunningBridge, open_page: OpenPage) -> None:
     """A note saved while its word is searched for appears by itself, and the focus stays where it was."""
     page = await open_page(bridge, at=f"{WORDS}&q=anglerfish lanternfish")

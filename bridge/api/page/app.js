@@ -152,7 +152,6 @@ function showBlank() {
 // --- the bridge's state ---
 
 function seen(now, moved) {
-  const troubled = $("notice").textContent !== "";
   const embedded = now.settled && coverage !== null && coverage < 1;
   status = now;
   const { tone, text, done, total } = words.state(now);
@@ -164,7 +163,7 @@ function seen(now, moved) {
   $("state-progress").hidden = !total;
   $("state-progress").max = total || 1;
   $("state-progress").value = done ?? 0;
-  if (moved || troubled || embedded) search();
+  if (moved || embedded) search();
   else showBlank();
 }
 

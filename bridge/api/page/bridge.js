@@ -3,7 +3,9 @@
 const SLOT = "transom.key";
 
 /** The bridge does not answer at all. */
-export class Away extends Error {}
+export class Away extends Error {
+  retryAfter = 2;
+}
 
 /** The bridge does not know the key. */
 export class WrongKey extends Error {}
