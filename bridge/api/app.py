@@ -1,10 +1,12 @@
 """The web application: guard and envelope around the verbs of a bridge. Building it touches nothing."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 from aiohttp.hdrs import ACCEPT, CACHE_CONTROL, VARY
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from bridge.api import page
@@ -41,7 +43,20 @@ def create_app(bridge: Bridge) -> web.Application:
 
 def runner(app: web.Application) -> web.AppRunner:
     """Make the runner that serves the application."""
-    return web.AppRunner(app, access_log=None, max_line_size=LONGEST_LINE, shutdown_timeout=3)
+    return web.AppRunner(app, access_log=None, logger=_http, max_line_size=LONGEST_LINE, shutdown_timeout=3)
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Log a request that is no HTTP without a trace, and without what it said."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError | web.RequestPayloadError):
+        record.msg, record.args, record.exc_info = "api.malformed_request: %s", (type(error).__name__,), None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
+
+
+_http = logging.getLogger("bridge.http")
+_http.addFilter(_in_one_line)
 
 
 def _add(app: web.Application, method: str, path: str, handler: Handler) -> None:

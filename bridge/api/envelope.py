@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import structlog
-from aiohttp import ClientPayloadError, web
+from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bridge import errors
@@ -66,7 +66,6 @@ _ROUTING = {
         "There is nothing at this address; /openapi.json lists what there is.",
     ),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method_not_allowed", "This address does not take that method."),
-    HTTPStatus.EXPECTATION_FAILED: ("expectation_failed", "No expectation but `100-continue` is met."),
 }
 
 
@@ -87,7 +86,7 @@ async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse
         response = failure(error)
     except web.HTTPException as error:
         response = _of_aiohttp(error)
-    except (ClientPayloadError, ConnectionError) as error:
+    except (web.RequestPayloadError, ConnectionError) as error:
         response = failure(NotReadable("The body could not be read to its end.", detail=type(error).__name__))
     except Exception as error:
         response = await _unexpected(request, error)

@@ -206,7 +206,7 @@ def _renamed(value: Any, old: str, new: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Leave out what differs from run to run: measured times, and scores, in which word counts have a part."""
+    """Leave out measured times, and scores and the order of words, in which word counts have a part."""
     match value:
         case dict():
             return {
@@ -215,7 +215,11 @@ def _plain(value: Any) -> Any:
                 if key not in {"modified", "last_seen", "reason"}
             }
         case list():
-            return [_plain(one) for one in value]
+            return (
+                sorted(value)
+                if all(isinstance(one, str) for one in value)
+                else [_plain(one) for one in value]
+            )
         case float():
             return "a number"
     return value
