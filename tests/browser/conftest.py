@@ -37,7 +37,7 @@ NOTES = {
     "Odd/Headed.md": "# Deep 🌊 water\n\nAbove.\n\n## Hadal zone\n\nHere lives the hadalfish.\n",
     "Odd/Long.md": "Filler stands here for a while. " * 12
     + "Far inside swims the viperfish. "
-    + "Afterwards comes considerably more stuffing. " * 9,
+    + "Afterwards comes extraordinarily much stuffing. " * 9,
 }
 
 
