@@ -1,7 +1,7 @@
 """The bridge: its parts wired by name, and the verbs that REST, the page and the commands share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Literal, Self
@@ -56,7 +56,6 @@ from bridge.vault.writer import VaultWriter
 log = structlog.get_logger(__name__)
 
 _HOUSEKEEPING_S = 6 * 3600
-_REPORT_S = 0.2
 _LOOKED = ("watching", "polling")
 """States of the files source that follow a look through the whole vault."""
 _POLL_S = 0.02
@@ -183,15 +182,13 @@ class Bridge:
         while not (self._embedding.settled or self._embedding.trouble):
             await asyncio.sleep(_POLL_S)
 
-    async def index(self, report: Callable[[Status], None] = lambda _status: None) -> None:
+    async def index(self) -> None:
         """Bring the index up to date, embeddings included; raises what keeps the embeddings from it."""
         await self.refresh()
-        while (status := await self.status(OWNER)).embedding.pending or not self._embedding.settled:
-            report(status)
+        while not self._embedding.settled or (await self._counts.embedded(OWNER, exact=True)).pending:
             if self._embedding.trouble:
                 raise self._embedding.trouble
-            await asyncio.sleep(_REPORT_S)
-        report(status)
+            await asyncio.sleep(_POLL_S)
 
     async def rebuild(self, *, embeddings: bool = False) -> None:
         """Prepare and store every note again, while searches go on with what is there.

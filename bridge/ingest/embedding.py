@@ -47,6 +47,8 @@ class Embedding:
         self.loaded = asyncio.Event()
         """Set once the stored vectors can be searched."""
         self._open = opener
+        self._opened: Embedder | None = None
+        """Kept for when `run` begins anew: a model is loaded once."""
         self._db = db
         self._embeddings = embeddings
         self._cache = cache
@@ -106,7 +108,7 @@ class Embedding:
 
     async def run(self) -> None:
         """Open the model, trying again while it is out of reach, then embed for ever."""
-        embedder = await self._opened()
+        embedder = self._opened = self._opened or await self._open_in_the_end()
         if embedder is None:
             await self._forget()
             self.decided.set()
@@ -118,7 +120,8 @@ class Embedding:
         self._backfill = Backfill(self._db, self._embeddings, self._cache, self._feed, embedder)
         await self._backfill.run()
 
-    async def _opened(self) -> Embedder | None:
+    async def _open_in_the_end(self) -> Embedder | None:
+        """Open the model; while it is out of reach, say so and try again."""
         while True:
             try:
                 embedder = await self._open()
@@ -155,5 +158,5 @@ class Embedding:
 
     async def close(self) -> None:
         """Free the model."""
-        if self.embedder:
-            await self.embedder.close()
+        if self._opened:
+            await self._opened.close()

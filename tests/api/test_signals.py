@@ -25,6 +25,7 @@ class Served(NamedTuple):
     """A bridge with its embedding server: what that was sent, and its switch; while off, no answer comes."""
 
     ask: Caller
+    bridge: Bridge
     sent: list[str]
     answers: asyncio.Event
 
@@ -53,7 +54,7 @@ async def served(tmp_path: Path, model_url: str) -> AsyncIterator[Served]:
             bridge.start()
             async with serving(bridge) as ask:
                 await ask.settled()
-                yield Served(ask, sent, answers)
+                yield Served(ask, bridge, sent, answers)
         answers.set()
 
 
@@ -62,6 +63,13 @@ async def test_the_newest_edits_are_embedded_first(served: Served) -> None:
     assert [f"crane crane crane {n} Lamp" for n in range(8)] == served.sent[
         1:9
     ]  # the first asks for the size
+
+
+async def test_a_model_is_opened_once(served: Served) -> None:
+    """Work that begins anew takes the model that is open: two would not fit into a small machine."""
+    await served.bridge.index()
+
+    assert 1 == served.sent.count("dimensions")
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
