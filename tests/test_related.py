@@ -87,6 +87,17 @@ async def test_shared_words_are_said_once_a_stem_the_most_telling_first(tmp_path
     assert reason(hits["B.md"], "words").words == ("glazes", "terracotta")
 
 
+async def test_addresses_on_the_web_are_no_words(tmp_path: Path) -> None:
+    """Notes that link to the same site are not alike for that, nor is a piece of the address a reason."""
+    notes = {
+        "A.md": "Glazes: https://www.videosite.example/watch?v=1",
+        "B.md": "Tides: https://www.videosite.example/watch?v=2",
+        "C.md": "Glazes crack.",
+    } | {path: text for path, text in NOTES.items() if path.startswith("Filler/")}
+    async with indexed(tmp_path / "vault", notes) as bridge:
+        assert list(await related(bridge, "A.md")) == ["C.md"]
+
+
 async def test_mentions(bridge: Bridge) -> None:
     """A note in whose text another's alias stands belongs to it, whichever of the two is asked."""
     found = reason((await related(bridge, "Sourdough.md"))["Pizza.md"], "mention")

@@ -6,6 +6,7 @@ Nothing here calls the model for a note that is stored; a free text is embedded 
 import asyncio
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,8 @@ _MOST_TAGGED = 500
 _UNKNOWN_LANGUAGE = 0.25
 """What the cosine of a model counts that does not know the source's language."""
 _MOST_WORDS_SHOWN = 5
+_ADDRESS = re.compile(r"\bhttps?://[^\s<>)\]]+")
+"""Where something lies on the web tells little of what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +189,8 @@ class Related:
         counts: Counter[str] = Counter()
         own: Counter[str] = Counter()
         for text in source.texts:
-            made = terms(text, source.language).split()
-            counts.update(made)
-            own.update(set(made))
+            counts.update(terms(_ADDRESS.sub(" ", text), source.language).split())
+            own.update(set(terms(text, source.language).split()))
         for term in terms("\n".join(source.names), source.language).split():
             counts[term] += _NAME_COUNTS
             own[term] = len(source.texts)
