@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from bridge.errors import InstallationError
 from bridge.settings import SETTINGS, Settings, data_dir, load
 
 P = ParamSpec("P")
@@ -31,6 +32,16 @@ class Call:
     @property
     def data(self) -> Path:
         return data_dir(self.settings)
+
+    def require_vault(self) -> None:
+        """Refuse a vault that was never seen and is not there: its path is wrong, not its disk away."""
+        root = self.settings.vault.root
+        if not (root.is_dir() or self.data.exists() or self.settings.livesync.url):
+            raise InstallationError(
+                f"The vault folder {root} is not there; nothing was begun. "
+                "Give the right folder with --vault, or mount its disk.",
+                key="no_vault",
+            )
 
     def in_vault(self, path: str) -> str:
         """A note's path in the vault, also when that of its file was given: absolute, or with `./`."""

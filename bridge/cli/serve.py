@@ -41,7 +41,7 @@ def command(call: Call) -> None:
     The first line printed says the address, the next one where the key is.
     """
     log.configure()
-    call.settings.vault.root  # noqa: B018 -- says at once when no vault is given
+    call.require_vault()
     asyncio.run(_serve(call))
 
 

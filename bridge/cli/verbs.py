@@ -56,6 +56,7 @@ def verbs(call: Call) -> Verbs:
             return remote
     from bridge.cli.local import Local
 
+    call.require_vault()
     return Local(call.settings)
 
 
@@ -71,6 +72,6 @@ def raise_trouble(status: Answer) -> None:
     """Raise what keeps a bridge of this status from catching up."""
     embedding, files = status["embedding"], status["sources"]["files"]
     if files["state"] == "held":
-        raise Unavailable(f"The index was left as it is. {files['reason']}")
+        raise Unavailable(files["reason"])
     if embedding["state"] in ("failed", "endpoint_down"):
         raise Unavailable(f"Search by words is up to date, embedding waits. {embedding['reason']}")

@@ -133,6 +133,17 @@ def test_a_vault_that_is_gone_is_held_and_said(
     assert notes == transom("status", *flags, "--json").json["vault"]["notes"]
 
 
+def test_a_vault_that_was_never_there_is_refused(transom: Transom, machine: Machine, tmp_path: Path) -> None:
+    """A mistyped path is an error of each command, and nothing is made for it."""
+    flags = ("--vault", tmp_path / "mistyped", "--data", machine.data)
+    for arguments in (("search", "bread"), ("status",), ("token", "show"), ("serve", "--port", "0")):
+        done = transom(*arguments, *flags)
+
+        assert (1, "") == (done.code, done.out)
+        assert "mistyped is not there" in done.err
+    assert not machine.data.exists()
+
+
 def test_a_missing_model_is_said_and_words_work(
     transom: Transom, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
