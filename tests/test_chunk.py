@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.chunk import split
+from bridge.chunk.meter import Meter
 from bridge.model import Chunk, Note, NotePath
 from bridge.parse import parse
 
@@ -283,3 +284,14 @@ def test_the_sample_vault(vault: Path) -> None:
         found = split(parse(NotePath(str(file.relative_to(vault))), file.read_bytes()), words_and_marks, 192)
         assert found
         assert any(c.embed_text for c in found), file
+
+
+@pytest.mark.parametrize("count", [None, lambda text: 2 + (len(text.replace(" ", "")) + 2) // 3])
+def test_what_was_counted_before_changes_nothing(count: Callable[[str], int] | None) -> None:
+    """A note is cut in the same way at the end of a first index of many words as in one alone."""
+    alone, late = Meter(count), Meter(count)
+    for n in range(40_000):
+        late.cost(f"word{n}")
+    text = "Quokkas browse among tussocks; wombats excavate burrows nearby, unhurriedly."
+
+    assert alone.cost(text) == late.cost(text)

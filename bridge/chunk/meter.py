@@ -21,8 +21,8 @@ _MOST_WORDS = 30_000
 
 
 def estimate(text: str) -> int:
-    """Estimate the tokens of a text where no model counts them."""
-    return (sum(text.encode("utf-8", "replace").translate(_TENTHS)) + 9) // 10
+    """Estimate the tokens of a text, word by word, where no model counts them."""
+    return sum((sum(word.encode("utf-8", "replace").translate(_TENTHS)) + 9) // 10 for word in text.split())
 
 
 class Meter:
@@ -32,7 +32,8 @@ class Meter:
         self._count = count_tokens or estimate
         self.specials = self._count("")
         self._words: dict[str, int] = {}
-        self._adds_up = self._count(_PROBE) - self.specials <= self._sum(_PROBE)
+        # Exactly, or which words were met before would decide how a note is cut.
+        self._adds_up = self._count(_PROBE) - self.specials == self._sum(_PROBE)
 
     def cost(self, text: str) -> int:
         """Count a text's tokens, and the line end that may join it to another."""
