@@ -1,4 +1,4 @@
-"""Talking to a bridge over a real socket."""
+"""Talking to a bridge over a real socket: the callers, a device, and what there is to talk about."""
 
 import asyncio
 import hashlib
@@ -21,6 +21,24 @@ from bridge.runtime import Bridge
 from bridge.settings import DataSettings, EmbeddingSettings, ServerSettings, Settings, VaultSettings
 
 DIMENSIONS = 16
+OLD, NEW, OTHER = "The old text.\n", "The new text, quokka.\n", "Somebody else's text.\n"
+HARBOUR = """---
+aliases: [Port]
+tags: [sea]
+---
+# Harbour
+
+The crane lifts boxes beside the tide gauge. ^crane
+
+See [[Tide]] and [[Ghost]].
+"""
+NOTES = {
+    "Harbour.md": HARBOUR,
+    "Deep/Tide.md": "The tide gauge stands at the harbour. #sea/level\n",
+    "Deep/Empty.md": "",
+    "Deep/Ünïcode 100% ?#&+.md": "Odd names are names.\n",
+    "Deep/line\nbreak.md": "A line break in a name.\n",
+}
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,73 @@ class Caller:
                 await asyncio.sleep(0.02)
 
 
+def rev(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Device:
+    """A phone whose plugin posts to a bridge over a vault."""
+
+    ask: Caller
+    vault: Path
+    data: Path
+    livesync: bool = False
+
+    async def post(self, *events: dict[str, Any]) -> list[dict[str, Any]]:
+        response = await self.ask(
+            "POST", "/v1/events", device="phone", livesync=self.livesync, events=[*events]
+        )
+        assert 200 == response.status, response.body
+        return [*response.json["results"]]
+
+    async def one(self, type: str, path: str = "Note.md", **fields: Any) -> tuple[str, str | None]:
+        """Post one event; gives state and revision."""
+        (result,) = await self.post({"type": type, "path": path, **fields})
+        assert path == result["path"]
+        return result["state"], result["revision"]
+
+    async def reconcile(
+        self, session: str, *notes: dict[str, Any], last: bool = True
+    ) -> dict[str, list[str]]:
+        body: dict[str, Any] = {
+            "device": "phone",
+            "session": session,
+            "last": last,
+            "livesync": self.livesync,
+            "notes": [*notes],
+        }
+        response = await self.ask("POST", "/v1/reconcile", **body)
+        assert 200 == response.status, response.body
+        return dict(response.json)
+
+    def read(self, path: str = "Note.md") -> str | None:
+        file = self.vault / path
+        return file.read_text() if file.exists() else None
+
+    async def found(self, word: str) -> list[str]:
+        answer = await self.ask("POST", "/v1/search", query=word, mode="keyword")
+        return [hit["path"] for hit in answer.json["hits"]]
+
+    async def indexed(self, path: str = "Note.md") -> str | None:
+        revision: str | None = (await self.ask("GET", f"/v1/status?path={path}")).json["revision"]
+        return revision
+
+    def conflicts(self) -> list[bytes]:
+        """The bytes that were kept aside."""
+        return [file.read_bytes() for file in (self.data / "conflicts").rglob("*") if file.is_file()]
+
+
+def listed(path: str, text: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "path": path,
+        "revision": rev(text),
+        "modified": "2026-01-01T00:00:00Z",
+        "size": len(text),
+        **fields,
+    }
+
+
 @asynccontextmanager
 async def serving(bridge: Bridge) -> AsyncIterator[Caller]:
     """Serve an open bridge on a free port; the caller has the first key."""
@@ -130,6 +215,26 @@ def settings(root: Path, data: Path, model_url: str | None = None) -> Settings:
         data=DataSettings(path=data),
         embedding=embedding,
     )
+
+
+@pytest.fixture
+async def ask(tmp_path: Path) -> AsyncIterator[Caller]:
+    """A served bridge over the notes above, without a model."""
+    root = write(tmp_path / "notes", NOTES)
+    async with Bridge.open(settings(root, tmp_path / "data")) as bridge:
+        bridge.start()
+        async with serving(bridge) as caller:
+            await caller.settled()
+            yield caller
+
+
+@pytest.fixture
+async def phone(tmp_path: Path) -> AsyncIterator[Device]:
+    """A device without LiveSync, and a bridge that does not watch its folder: all is the events' doing."""
+    root = write(tmp_path / "vault", {"Note.md": OLD, "Other.md": OTHER})
+    async with Bridge.open(settings(root, tmp_path / "data")) as bridge, serving(bridge) as ask:
+        await bridge.index()
+        yield Device(ask, root, tmp_path / "data")
 
 
 @pytest.fixture
