@@ -49,6 +49,24 @@ async def test_links_of_a_note(tmp_path: Path) -> None:
     assert [(link.path, link.kind) for link in far.in_] == [("Board.canvas", "canvas"), ("Near.md", "link")]
 
 
+async def test_another_meaning_that_is_denied_is_none(tmp_path: Path) -> None:
+    """What a link could mean too is told of notes that one may see, and of no other."""
+    async with indexed(tmp_path / "vault", VAULT) as bridge:
+        links = await bridge.graph_links(path("Start.md"), scope=Scope(key="other", deny=("B/**",)))
+
+    assert ("A/Twin.md", ()) == (links.out[-1].path, links.out[-1].ambiguous)
+
+
+async def test_backlinks(tmp_path: Path) -> None:
+    """A note's backlinks come from other notes that one may see; a link to itself is none."""
+    async with indexed(tmp_path / "vault", VAULT) as bridge:
+        alone = await bridge.note(path("Alone.md"))
+        seen = await bridge.note(path("Alone.md"), scope=GUEST)
+
+    assert [(link.path, link.title, link.line) for link in alone.backlinks] == [("Secret/Hub.md", "Hub", 1)]
+    assert seen.backlinks == ()
+
+
 async def test_neighbors(tmp_path: Path) -> None:
     """Neighbours are reached both ways, each once by its shortest way, around any circle."""
     async with indexed(tmp_path / "vault", VAULT) as bridge:
