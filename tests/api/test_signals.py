@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +71,21 @@ async def test_a_model_is_opened_once(served: Served) -> None:
     await served.bridge.index()
 
     assert 1 == served.sent.count("dimensions")
+
+
+async def test_another_model_embeds_everything_again(tmp_path: Path, model_url: str) -> None:
+    """Vectors of different models do not compare, so none of the old ones is left and none is missing."""
+    chosen = settings(write(tmp_path / "notes", NOTES), tmp_path / "data", model_url)
+    changed = replace(chosen, embedding=replace(chosen.embedding, document_prefix="passage: "))
+    async with Bridge.open(chosen) as bridge:
+        await bridge.index()
+        before = bridge._embedding.identity
+    async with Bridge.open(changed) as bridge:
+        await bridge.index()
+        status = await bridge.status()
+
+        assert before != bridge._embedding.identity
+    assert (len(NOTES), 0, 1.0) == (status.embedding.embedded, status.embedding.pending, status.coverage)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
