@@ -40,8 +40,9 @@ def hits(answer: Answer) -> None:
         facts = f"{hit['path']}:{first}-{last}  {hit['modified'][:10]}  {found_by}"
         click.echo(click.style(f"    {printable(facts)}", dim=True))
         click.echo(f"    {_excerpt(hit['passage'], hit['highlights'])}")
+    is_early = any(missing["reason"] == "indexing" for missing in answer["signals_missing"])
     if not answer["hits"]:
-        click.echo("Nothing found.")
+        click.echo("Nothing found yet." if is_early else "Nothing found.")
     reasons: dict[str, list[str]] = {}
     for missing in answer["signals_missing"]:
         reasons.setdefault(missing["reason"], []).append(_SIGNALS[missing["signal"]])
