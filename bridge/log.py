@@ -7,7 +7,8 @@ secrets are never among them.
 import logging
 import os
 import sys
-from typing import TextIO
+from contextlib import suppress
+from typing import TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -15,9 +16,28 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 SECRET_FIELDS = frozenset({"api_key", "authorization", "passphrase", "password", "secret", "token"})
 
 
+class _Unfailing:
+    """A stream whose lines are lost when it cannot take them: a full disk or a closed pipe stops nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+
 def configure(*, level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Send our events and the warnings of other libraries to `stream` (standard error)."""
-    out = stream or sys.stderr
+    out = _Unfailing(stream or sys.stderr)
     shared: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -36,7 +56,7 @@ def configure(*, level: int = logging.INFO, stream: TextIO | None = None) -> Non
     structlog.configure(
         processors=[*shared, *ending],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, out)),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(out)

@@ -462,3 +462,15 @@ def test_agenda_looks_twice_at_folders() -> None:
     agenda.looked({"new"})
     assert set() == agenda.next({}, held=False)
     assert WHOLE != agenda.next({}, held=True)
+
+
+async def test_a_folder_that_the_watcher_cannot_name(root: Path, mirror: Mirror) -> None:
+    """A folder whose name is not UTF-8 breaks off the watch each time it is looked at: it is polled, and said."""
+    os.mkdir(os.fsencode(root) + b"/caf\xe9")
+    source = source_of(root, mirror)
+    async with mirror.watching(source):
+        async with asyncio.timeout(20):
+            while source.status().state != "polling":
+                os.listdir(os.fsencode(root) + b"/caf\xe9")
+                await asyncio.sleep(0.05)
+        assert "UTF-8" in (source.status().reason or "")

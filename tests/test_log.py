@@ -4,6 +4,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import structlog
@@ -60,3 +61,13 @@ def test_a_secret_field_is_masked(monkeypatch: pytest.MonkeyPatch, format_: str)
 
     assert "hunter2" not in out.getvalue()
     assert "a.md" in out.getvalue()
+
+
+def test_a_log_that_cannot_be_written_stops_nothing() -> None:
+    """On a full disk, or into a pipe that nobody reads any more, lines are lost and the work goes on."""
+    with open("/dev/full", "w", buffering=1) as full:
+        log.configure(stream=full)
+        structlog.get_logger("test").warning("test.event", n=1)
+        log.configure()
+        with suppress(OSError):
+            full.close()

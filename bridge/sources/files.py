@@ -98,14 +98,15 @@ class FilesSource:
                 continue
             except OSError as error:
                 reason, watcher = explain(error), None
-            if watcher is None:
-                log.warning("files.polling", reason=reason)
-                async for batch in self._poll(root, FilesStatus("polling", reason)):
-                    yield batch
-            else:
+            if watcher:
                 async with watcher:
                     async for batch in self._follow(root, watcher):
                         yield batch
+                reason = watcher.fault
+            if reason:
+                log.warning("files.polling", reason=reason)
+                async for batch in self._poll(root, FilesStatus("polling", reason)):
+                    yield batch
 
     async def _poll(self, root: str, polling: FilesStatus) -> AsyncIterator[list[NoteChange]]:
         """Look through the folder again and again, until it is time to try to watch it."""

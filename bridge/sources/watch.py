@@ -33,6 +33,8 @@ class Watcher:
         self._thread = thread
         self._stopped = threading.Event()
         self._identity = _identity(root)
+        self.fault: str | None = None
+        """Why this folder cannot be watched after all."""
 
     @classmethod
     async def open(cls, root: str) -> Self:
@@ -67,9 +69,17 @@ class Watcher:
         Returns an empty one after a quiet moment. Raises `RuntimeError` when events were lost.
         """
         loop = asyncio.get_running_loop()
-        events = await loop.run_in_executor(
-            self._thread, self._notify.watch, BURST_MS, STEP_MS, QUIET_MS, self._stopped
-        )
+        try:
+            events = await loop.run_in_executor(
+                self._thread, self._notify.watch, BURST_MS, STEP_MS, QUIET_MS, self._stopped
+            )
+        except RuntimeError as error:
+            if "decode" in str(error):  # looking at such a folder is an event of it: there is no end to them
+                self.fault = (
+                    "A folder's name in the vault is not UTF-8, which the watcher cannot take, so the vault is "
+                    "looked through every few seconds instead. Rename it to have changes found at once."
+                )
+            raise
         names: dict[str, bool] = {}
         if not isinstance(events, str):
             for kind, path in events:
