@@ -71,19 +71,23 @@ class Search:
         notes = await self._visible.notes(scope, filter, parsed)
         if parsed.phrases or parsed.without:
             notes = await asyncio.to_thread(self._fulltext.restrict, parsed, notes)
+        coverage = await self._counts.coverage(scope)
         if not parsed.text.strip():
             fused = await self._newest(notes, limit) if notes is not None else []
-            return await self._answer(fused, parsed, (), (), scope, started)
+            return await self._answer(fused, parsed, (), (), coverage, started)
         depth = max(DEPTH, limit)
         meaning = asyncio.create_task(self._semantic(parsed, depth, notes)) if mode != "keyword" else None
         keyword: Sequence[KeywordHit] = ()
-        if mode != "semantic":
-            keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
-        semantic = await _by(meaning, started, deadline_ms) if meaning else _NOT_ASKED
+        try:
+            if mode != "semantic":
+                keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
+            semantic = await _by(meaning, started, deadline_ms) if meaning else _NOT_ASKED
+        finally:
+            if meaning:
+                meaning.cancel()  # a no-op unless the words failed, or the one who asked went away
         if mode == "semantic" and semantic.missing:
             keyword = await asyncio.to_thread(self._fulltext.search, parsed, depth, notes)
         graph = await self._neighbours(semantic.hits, notes) if mode == "hybrid" else {}
-        coverage = await self._counts.coverage(scope)
         fused = fuse(
             keyword, semantic.hits, graph, trusted=self._is_trusted(parsed), coverage=coverage or 0.0
         )[:limit]
@@ -95,7 +99,7 @@ class Search:
         missing = [MissingSignal("semantic", semantic.missing)] if semantic.missing else []
         if semantic.missing and mode == "hybrid":
             missing.append(MissingSignal("graph", semantic.missing))
-        return await self._answer(fused, parsed, used, missing, scope, started)
+        return await self._answer(fused, parsed, used, missing, coverage, started)
 
     async def _semantic(self, parsed: ParsedQuery, depth: int, notes: NoteSet) -> _Semantic:
         if reason := self._embedding.missing:
@@ -134,11 +138,10 @@ class Search:
         parsed: ParsedQuery,
         used: Sequence[Signal],
         missing: Sequence[MissingSignal],
-        scope: Scope,
+        coverage: float | None,
         started: float,
     ) -> SearchAnswer:
         hits = await self._hits(fused, parsed)
-        coverage = await self._counts.coverage(scope)
         took_ms = round((time.perf_counter() - started) * 1000, 2)
         return SearchAnswer(hits, tuple(used), tuple(missing), coverage, took_ms)
 
