@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Self
 
 import structlog
 
@@ -34,7 +34,7 @@ from bridge.feed import Feed
 from bridge.ingest.embedding import Embedding
 from bridge.ingest.pipeline import Pipeline
 from bridge.ingest.replay import replay
-from bridge.model import OWNER, Filter, Mode, NotePath, Revision, Scope
+from bridge.model import OWNER, Filter, Mode, NotePath, Scope
 from bridge.paths import is_note, note_id
 from bridge.search import browse
 from bridge.search.browse import Browse
@@ -49,7 +49,7 @@ from bridge.sources.files import FilesSource
 from bridge.stores import notes as note_rows
 from bridge.stores.embeddings import Embeddings
 from bridge.stores.opened import Stores
-from bridge.stores.pins import Pins
+from bridge.stores.pins import Pin, Pins
 from bridge.vault.reader import FileOnDisk, VaultReader
 from bridge.vault.writer import VaultWriter
 
@@ -225,6 +225,7 @@ class Bridge:
     def _look_again(self) -> None:
         """Begin the files source anew, so that it looks at everything."""
         if self._background.runs("files"):
+            self._files.begin_anew()
             self._background.run("files", self._follow_files)
 
     async def _follow_files(self) -> None:
@@ -296,14 +297,7 @@ class Bridge:
         """List notes that no other links to and that link to none."""
         return await self._graph.orphans(limit, await self._visible.notes(scope))
 
-    async def pin(
-        self,
-        path: NotePath,
-        other: NotePath,
-        state: Literal["pinned", "hidden"] | None,
-        *,
-        scope: Scope = OWNER,
-    ) -> None:
+    async def pin(self, path: NotePath, other: NotePath, state: Pin | None, *, scope: Scope = OWNER) -> None:
         """Remember what the person said of a related note; raises `NotFound`."""
         sees = scope_matcher(scope)
         known = await note_rows.paths_of(self._db, [note_id(path), note_id(other)])
@@ -314,15 +308,11 @@ class Bridge:
 
     async def note(self, path: NotePath, *, scope: Scope = OWNER) -> NoteView:
         """Show a note of the vault; raises `NotFound`."""
-        file = await self._file(path, scope)
+        file = await self.file(path, scope=scope)
         return await browse.view(self._db, path, file, scope_matcher(scope))
 
-    async def note_bytes(self, path: NotePath, *, scope: Scope = OWNER) -> tuple[bytes, Revision, int]:
-        """Give a note's bytes, their revision and their time in nanoseconds; raises `NotFound`."""
-        file = await self._file(path, scope)
-        return file.content, file.revision, file.modified_ns
-
-    async def _file(self, path: NotePath, scope: Scope) -> FileOnDisk:
+    async def file(self, path: NotePath, *, scope: Scope = OWNER) -> FileOnDisk:
+        """Read the file of a note; raises `NotFound`."""
         if not is_note(path) or not scope_matcher(scope)(path):
             raise browse.missing(path)
         return await self.reader.read(path)
@@ -400,7 +390,7 @@ class Bridge:
 
     async def _is_there(self, path: NotePath, scope: Scope) -> bool:
         try:
-            await self._file(path, scope)
+            await self.file(path, scope=scope)
         except NotFound:
             return False
         except Unavailable:

@@ -71,6 +71,16 @@ async def test_incremental_equals_rebuild(vault: Path, tmp_path: Path) -> None:
     assert len(fresh["chunks"]) == searchable
 
 
+async def test_a_rebuild_is_settled_when_it_is_done(vault: Path, tmp_path: Path) -> None:
+    """Who asks right after a rebuild began, as the command does, is not told that it is over."""
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        await bridge.rebuild()
+        began = await bridge.status()
+        await until_settled(bridge)
+
+    assert (began.sources.files.state, began.settled) == ("scanning", False)
+
+
 async def _follows(bridge: Bridge, vault: Path, file: Path) -> bool:
     """Whether the index has of a file what the folder has."""
     status = await bridge.note_status(NotePath(file.relative_to(vault).as_posix()))
