@@ -136,8 +136,8 @@ async def orphans(call: Call, ask: ListQuery) -> Orphans:
 
 
 async def _bytes(call: Call) -> web.Response:
-    content, revision, _ = await call.bridge.note_bytes(call.path, scope=call.scope)
-    headers = {ETAG: f'"{revision}"', VARY: ACCEPT, CACHE_CONTROL: "no-cache"}
-    if revision in call.request.headers.get(IF_NONE_MATCH, ""):
+    file = await call.bridge.file(call.path, scope=call.scope)
+    headers = {ETAG: f'"{file.revision}"', VARY: ACCEPT, CACHE_CONTROL: "no-cache"}
+    if file.revision in call.request.headers.get(IF_NONE_MATCH, ""):
         return web.Response(status=304, headers=headers)
-    return web.Response(body=content, headers=headers, content_type="text/markdown", charset="utf-8")
+    return web.Response(body=file.content, headers=headers, content_type="text/markdown", charset="utf-8")
