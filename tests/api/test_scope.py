@@ -206,20 +206,16 @@ def _renamed(value: Any, old: str, new: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Leave out measured times, and scores and the order of words, in which word counts have a part."""
+    """Leave out measured times, and what the index's word counts have a part in.
+
+    Those are scores, the order that follows them, and which shared words are called telling.
+    """
     match value:
         case dict():
-            return {
-                key: _plain(one)
-                for key, one in value.items()
-                if key not in {"modified", "last_seen", "reason"}
-            }
+            return {key: _plain(one) for key, one in value.items() if key not in {"modified", "last_seen"}}
         case list():
-            return (
-                sorted(value)
-                if all(isinstance(one, str) for one in value)
-                else [_plain(one) for one in value]
-            )
+            kept = [one for one in value if not (isinstance(one, dict) and one.get("kind") == "words")]
+            return sorted((_plain(one) for one in kept), key=str)
         case float():
             return "a number"
     return value
