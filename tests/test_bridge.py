@@ -179,6 +179,17 @@ async def test_filters_narrow(vault: Path, tmp_path: Path) -> None:
         assert [] == await found(bridge, "")
 
 
+async def test_filters_alone_give_the_newest_first(vault: Path, tmp_path: Path) -> None:
+    """Without a word to rank by, the notes that were edited last come first."""
+    names = ["Second.md", "First.md", "Third.md"]
+    for name, edited_s in zip(names, (2, 3, 1), strict=True):
+        (vault / name).write_text("#quokka")
+        os.utime(vault / name, (0, 1_700_000_000 + edited_s))
+    async with serving(settings(vault, tmp_path / "data")) as bridge:
+        assert ["First.md", "Second.md", "Third.md"] == await found(bridge, "tag:quokka")
+        assert ["First.md"] == await found(bridge, "tag:quokka", limit=1)
+
+
 async def test_a_time_span_holds_its_first_moment_and_not_its_last(vault: Path, tmp_path: Path) -> None:
     """`modified_after` is inclusive, `modified_before` exclusive, so that spans can be put side by side."""
     noon_ns, second_ns = 1_700_000_000_000_000_000, 1_000_000_000
