@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bridge.data import FULLTEXT
+from bridge.errors import InstallationError
+from bridge.runtime import Bridge
 from bridge.model import NotePath
 from bridge.paths import note_id
 from bridge.runtime import Bridge
@@ -99,3 +101,17 @@ def test_a_full_disk_pauses_and_loses_nothing(vault: Path, tmp_path: Path) -> No
 def test_a_killed_index_agrees_with_a_fresh_one(seed: int) -> None:
     """Killed with -9 in the midst of indexing, twice: rows and full text are those of a fresh index."""
     index_killed_at_random(seed, kills=2)
+
+
+async def test_a_spoilt_first_key_is_kept_and_said(vault: Path, tmp_path: Path) -> None:
+    """A `token` that is no text is neither overwritten nor a surprise."""
+    chosen = settings(vault, tmp_path / "data")
+    async with Bridge.open(chosen):
+        pass
+    token = tmp_path / "data" / "token"
+    token.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InstallationError, match="token"):
+        async with Bridge.open(chosen):
+            pass
+
+    assert b"\xff\xfe\x00" == token.read_bytes()

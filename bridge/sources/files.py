@@ -70,10 +70,6 @@ class FilesSource:
         """Say that all is to be looked at again, before the next `watch` comes to it."""
         self._status = FilesStatus("scanning")
 
-    def doubt(self) -> None:
-        """Take it back that the folder was looked at, until it is looked at again."""
-        self._status = FilesStatus("scanning")
-
     def covers(self, path: str) -> bool:
         """Whether the settings let a note into the index."""
         return self._included(path) and not self._excluded(path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bridge.data import FIRST_KEY, write_private
-from bridge.errors import Clash, InvalidRequest, NotFound
+from bridge.errors import Clash, InstallationError, InvalidRequest, NotFound
 from bridge.model import OWNER, Scope
 from bridge.stores.database import Database
 from bridge.times import rfc3339
@@ -177,3 +177,10 @@ def _read(file: Path) -> str:
         return file.read_text("ascii").strip()
     except FileNotFoundError:
         return ""
+    except (OSError, UnicodeError) as error:
+        raise InstallationError(
+            f"The file {file} holds no key that can be read ({error}); it was left as it is. "
+            "Put the key back, or move the file away and a new key is made.",
+            key="token_unreadable",
+            path=str(file),
+        ) from error
