@@ -8,7 +8,6 @@ import pytest
 
 from bridge.data import FULLTEXT
 from bridge.errors import InstallationError
-from bridge.runtime import Bridge
 from bridge.model import NotePath
 from bridge.paths import note_id
 from bridge.runtime import Bridge
