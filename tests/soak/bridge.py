@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bridge.model import Filter
 from bridge.runtime import Bridge
 from tests.conftest import SAMPLE_VAULT
 from tests.small import settings, snapshot
@@ -61,6 +62,11 @@ async def _state(vault: Path, data: Path) -> dict[str, Any]:
     async with Bridge.open(settings(vault, data)) as bridge:
         await bridge.index()
         rows = await snapshot(bridge._db)
-        hits = {word: await bridge.search(word, mode="keyword", limit=200) for word in WORDS[:5]}
-        found = {word: {hit.path for hit in answer.hits} for word, answer in hits.items()}
+        # A folder at a time: of more hits than the limit, equal ones take turns at its edge.
+        hits = {
+            (word, n): await bridge.search(word, mode="keyword", limit=200, filter=Filter(path=f"{n}/**"))
+            for word in WORDS[:5]
+            for n in range(9)
+        }
+        found = {asked: {hit.path for hit in answer.hits} for asked, answer in hits.items()}
         return rows | {"found": found, "searchable": bridge._fulltext.chunks}
