@@ -1,7 +1,9 @@
 """The bridge as a whole: real stores over a real folder, without HTTP."""
 
+import asyncio
 import os
 import shutil
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -223,3 +225,20 @@ async def test_a_note_says_its_state(vault: Path, tmp_path: Path) -> None:
         assert ("indexed", 1) == (here.state, here.chunks)
         assert ("excluded", True) == (out.state, "Skip/" in (out.reason or ""))
         assert "absent" == absent.state
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux lists them")
+async def test_opening_and_closing_leaks_nothing(vault: Path, tmp_path: Path) -> None:
+    """Thirty bridges one after another leave no more files and threads open than the first did."""
+
+    async def once() -> tuple[int, int]:
+        async with serving(settings(vault, tmp_path / "data")):
+            pass
+        return await asyncio.to_thread(lambda: (len(os.listdir("/proc/self/fd")), threading.active_count()))
+
+    files, threads = [await once() for _ in range(5)][-1]
+    for _ in range(25):
+        last = await once()
+
+    assert last[0] <= files
+    assert last[1] <= threads + 1  # the loop's thread pool may still grow by one
