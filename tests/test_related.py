@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from bridge.answers import RelatedHit
-from bridge.embed.obtain import obtain
 from bridge.errors import NotFound
 from bridge.model import NotePath, Scope
 from bridge.runtime import Bridge
-from bridge.settings import models_dir
 from bridge.stores.pins import Pins
 from tests.small import indexed, settings
 
@@ -209,9 +207,9 @@ async def test_pins_follow_a_rename(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> str:
-    """The small English model, obtained as people obtain it."""
-    asyncio.run(obtain(MODEL, models_dir(), lambda *_: None))
+def model(models: Path) -> str:
+    """The small English model."""
+    assert (models / f"{MODEL}.gguf").exists()
     return MODEL
 
 

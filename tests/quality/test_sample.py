@@ -6,10 +6,8 @@ from typing import Final
 
 import pytest
 
-from bridge.embed.obtain import obtain
 from bridge.model import Mode
 from bridge.runtime import Bridge
-from bridge.settings import models_dir
 from tests.quality.asking import opened
 from tests.quality.measures import ndcg, recall
 
@@ -52,8 +50,8 @@ async def by_words(vault: Path, tmp_path: Path) -> AsyncIterator[Bridge]:
 
 
 @pytest.fixture
-async def by_meaning(vault: Path, tmp_path: Path) -> AsyncIterator[Bridge]:
-    await obtain("multilingual-e5-small", models_dir(), lambda *_: None)
+async def by_meaning(models: Path, vault: Path, tmp_path: Path) -> AsyncIterator[Bridge]:
+    assert (models / "multilingual-e5-small.gguf").exists()
     async with opened(vault, tmp_path / "data", "multilingual-e5-small") as bridge:
         yield bridge
 
