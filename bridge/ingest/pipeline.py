@@ -227,7 +227,7 @@ class Pipeline:
                 changed.append(item)
         gone = [id_ for id_ in batch.deleted if id_ in old]
         if changed or gone:
-            async with self._words_staged(changed, gone):
+            async with self._words_staged(changed, gone, old):
                 diff, cached = await self._store(batch, changed, gone, embedder)
                 await self._refresh(diff, cached)
         else:
@@ -306,7 +306,7 @@ class Pipeline:
 
     @asynccontextmanager
     async def _words_staged(
-        self, prepared: Sequence[Prepared], gone: Sequence[NoteId]
+        self, prepared: Sequence[Prepared], gone: Sequence[NoteId], old: Collection[NoteId]
     ) -> AsyncIterator[None]:
         """Analyse words while the block stores rows; commit them after it, or drop them with its error."""
 
@@ -314,7 +314,8 @@ class Pipeline:
             for id_ in gone:
                 self._fulltext.remove(id_)
             for item in prepared:
-                self._fulltext.replace(item.id, _docs(item))
+                put = self._fulltext.replace if item.id in old else self._fulltext.add
+                put(item.id, _docs(item))
 
         self._behind = True
         staging = asyncio.create_task(asyncio.to_thread(stage))

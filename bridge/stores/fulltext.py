@@ -93,6 +93,11 @@ class Fulltext:
     def replace(self, note_id: NoteId, docs: Iterable[ChunkDoc]) -> None:
         """Put a note's chunks in place of those that it had."""
         self.remove(note_id)
+        self.add(note_id, docs)
+
+    def add(self, note_id: NoteId, docs: Iterable[ChunkDoc]) -> None:
+        """Put the chunks of a note in that has none here."""
+        assert_off_loop()
         with _explained():
             for document in documents(docs):
                 self._writing().add_document(document)

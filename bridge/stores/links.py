@@ -14,6 +14,7 @@ import aiosqlite
 
 from bridge.model import Link, NoteId
 from bridge.paths import fold, name_key
+from bridge.stores.rows import insert
 
 MOST_ALTERNATIVES = 20
 
@@ -94,27 +95,23 @@ async def replace_links(tx: aiosqlite.Connection, links: Mapping[NoteId, Sequenc
     """Store the links of these notes instead of their former ones, not yet resolved."""
     ids = json.dumps([*links])
     await tx.execute("DELETE FROM links WHERE note_id IN (SELECT value FROM json_each(?))", (ids,))
-    await tx.executemany(
-        """
-        INSERT INTO links (note_id, ordinal, target, target_key, kind, line, heading, block, alias)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        [
-            (
-                id_,
-                n,
-                link.target,
-                name_key(link.target),
-                link.kind,
-                link.line,
-                link.heading,
-                link.block,
-                link.alias,
-            )
-            for id_, of_note in links.items()
-            for n, link in enumerate(of_note)
-        ],
+    rows = (
+        (
+            id_,
+            n,
+            link.target,
+            name_key(link.target),
+            link.kind,
+            link.line,
+            link.heading,
+            link.block,
+            link.alias,
+        )
+        for id_, of_note in links.items()
+        for n, link in enumerate(of_note)
     )
+    columns = "(note_id, ordinal, target, target_key, kind, line, heading, block, alias)"
+    await insert(tx, f"INSERT INTO links {columns}", 9, rows)
 
 
 async def resolve_links(

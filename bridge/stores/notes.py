@@ -3,10 +3,10 @@
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, TypeAlias
 
 import aiosqlite
-import msgspec
 
 from bridge.model import (
     Attachment,
@@ -23,6 +23,7 @@ from bridge.model import (
 )
 from bridge.paths import fold, is_transcript, name_key
 from bridge.stores.database import Database, Row
+from bridge.stores.rows import as_json, insert
 from bridge.words import head
 
 _WORDS_SEQ = "fulltext_seq"
@@ -147,38 +148,25 @@ async def store(tx: aiosqlite.Connection, seq: int, shape: str, batch: Sequence[
     rows = await tx.execute_fetchall(
         "SELECT id, embed_hash FROM chunks WHERE note_id IN (SELECT value FROM json_each(?))", (ids,)
     )
-    old: dict[int, bytes | None] = {row[0]: row[1] for row in rows}
+    old: dict[int, str | None] = {row[0]: row[1] for row in rows}
     new = {
         chunk.id: (chunk, prepared.id, digest)
         for prepared in batch
         for chunk, digest in zip(prepared.chunks, prepared.hashes, strict=True)
     }
-    gone = [ChunkId(id_) for id_, digest in old.items() if id_ not in new or new[ChunkId(id_)][2] != digest]
+    gone = [
+        ChunkId(id_) for id_, hash_ in old.items() if id_ not in new or _hex(new[ChunkId(id_)][2]) != hash_
+    ]
     if gone:
         await tx.execute(
             "DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(gone),)
         )
-    await tx.executemany(_PUT_NOTE, [_note_row(prepared, shape, seq) for prepared in batch])
+    await insert(tx, _INTO_NOTES, 16, (_note_row(prepared, shape, seq) for prepared in batch), _NEW_NOTE)
     for table in ("names", "tags"):
         await tx.execute(f"DELETE FROM {table} WHERE note_id IN (SELECT value FROM json_each(?))", (ids,))
-    await tx.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)", _name_rows(batch))
-    await tx.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", _tag_rows(batch))
-    await tx.executemany(
-        _PUT_CHUNK,
-        [
-            (
-                chunk.id,
-                owner,
-                chunk.ordinal,
-                _dump(chunk.heading_path),
-                chunk.first_line,
-                chunk.last_line,
-                chunk.text,
-                digest,
-            )
-            for chunk, owner, digest in new.values()
-        ],
-    )
+    await insert(tx, "INSERT OR IGNORE INTO names", 5, _name_rows(batch))
+    await insert(tx, "INSERT OR IGNORE INTO tags", 3, _tag_rows(batch))
+    await insert(tx, _INTO_CHUNKS, 8, starmap(_chunk_row, new.values()), _NEW_PLACE)
     kept = old.keys() - set(gone)
     return ChunkDiff(
         tuple(gone), tuple((id_, owner, digest) for id_, (_, owner, digest) in new.items() if id_ not in kept)
@@ -259,7 +247,7 @@ async def put_pending(
 async def forget_embeddings(tx: aiosqlite.Connection) -> None:
     """Mark every chunk as one whose embedding is not there and whose text must be prepared again."""
     await tx.execute("DELETE FROM pending")
-    await tx.execute("UPDATE chunks SET embed_hash = x'' WHERE embed_hash IS NOT NULL")
+    await tx.execute("UPDATE chunks SET embed_hash = '' WHERE embed_hash IS NOT NULL")
 
 
 async def get_meta(db: Database, key: str) -> str | None:
@@ -273,10 +261,11 @@ async def put_meta(tx: aiosqlite.Connection, key: str, value: str) -> None:
     await tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-_PUT_NOTE = """
+_INTO_NOTES = """
     INSERT INTO notes (id, path, title, kind, revision, size, lines, modified_ns, language,
                        frontmatter, headings, blocks, tasks, issues, shape, seq)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_NEW_NOTE = """
     ON CONFLICT (id) DO UPDATE SET
         path = excluded.path, title = excluded.title, kind = excluded.kind, revision = excluded.revision,
         size = excluded.size, lines = excluded.lines, modified_ns = excluded.modified_ns,
@@ -284,9 +273,10 @@ _PUT_NOTE = """
         blocks = excluded.blocks, tasks = excluded.tasks, issues = excluded.issues,
         shape = excluded.shape, seq = excluded.seq
 """
-_PUT_CHUNK = """
+_INTO_CHUNKS = """
     INSERT INTO chunks (id, note_id, ordinal, heading_path, first_line, last_line, text, embed_hash)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_NEW_PLACE = """
     ON CONFLICT (id) DO UPDATE SET
         ordinal = excluded.ordinal, first_line = excluded.first_line, last_line = excluded.last_line
 """
@@ -304,18 +294,23 @@ def _note_row(prepared: Prepared, shape: str, seq: int) -> tuple[Any, ...]:
         prepared.lines,
         prepared.modified_ns,
         prepared.language,
-        _dump(note.frontmatter),
-        _dump(note.headings),
-        _dump(note.blocks),
-        _dump(note.tasks),
-        _dump(note.issues),
+        as_json(note.frontmatter),
+        as_json(note.headings),
+        as_json(note.blocks),
+        as_json(note.tasks),
+        as_json(note.issues),
         shape,
         seq,
     )
 
 
-def _dump(values: Any) -> str:
-    return msgspec.json.encode(values).decode()
+def _chunk_row(chunk: Chunk, owner: NoteId, digest: bytes | None) -> tuple[Any, ...]:
+    path = as_json(chunk.heading_path)
+    return chunk.id, owner, chunk.ordinal, path, chunk.first_line, chunk.last_line, chunk.text, _hex(digest)
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return digest.hex() if digest else None
 
 
 def _name_rows(batch: Sequence[Prepared]) -> Iterable[tuple[int, str, str, str, str]]:

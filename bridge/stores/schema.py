@@ -66,7 +66,7 @@ INDEX: tuple[Migration, ...] = (
             first_line INTEGER NOT NULL,
             last_line INTEGER NOT NULL,
             text TEXT NOT NULL,
-            embed_hash BLOB
+            embed_hash TEXT
         );
         CREATE INDEX chunks_note ON chunks (note_id, ordinal);
         CREATE INDEX chunks_embeddable ON chunks (note_id) WHERE embed_hash IS NOT NULL;
