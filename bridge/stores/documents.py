@@ -16,7 +16,7 @@ import tantivy
 from bridge.model import ChunkId, NoteId
 from bridge.words import terms_and_literal
 
-_AROUND_CHARS: Final = 1200
+_AROUND_CHARS: Final = 1600
 """How long the chunks of a note are together that are ranked by each other's words too."""
 _BETWEEN: Final = " ¶ "
 """Keeps a phrase from reaching over the border of two texts."""

@@ -25,7 +25,7 @@ from bridge.words import exact_terms, literal
 
 log = structlog.get_logger(__name__)
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 """Raised whenever the fields, or the terms of the same text, change."""
 _HEAP_BYTES: Final = 20_000_000
 _Scored = tuple[float, tantivy.DocAddress]

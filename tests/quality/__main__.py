@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SEARCH_SETS, help="retrieval sets")
     parser.add_argument("--related", nargs="*", default=RELATED_SETS, help="related-notes sets")
     parser.add_argument("--models", nargs="+", default=MODELS)
-    parser.add_argument("--questions", type=int, default=400, help="at most so many of each retrieval set")
+    parser.add_argument("--questions", type=int, default=600, help="at most so many of each retrieval set")
     parser.add_argument(
         "--build", type=Path, default=REPOSITORY / "build" / "quality", help="kept for the next run"
     )
