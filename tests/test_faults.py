@@ -77,7 +77,8 @@ _FILL = """
             (mount / "ballast").unlink()
             subprocess.run(["mount", "-o", "remount,size=200m", mount], check=True)
             await until_settled(bridge)
-            assert 200 == len(await found(bridge, "quokkabird", limit=200))
+            hits = await found(bridge, "quokkabird", limit=200)
+            assert 200 == len(hits), len(hits)
             for n in range(300):
                 [path] = await found(bridge, f"quokkabird path:\\"Late {n}.md\\"")
             notes = await bridge._db.rows("SELECT count(*) FROM notes WHERE path LIKE 'Late %'")

@@ -159,8 +159,8 @@ class Pipeline:
 
     @property
     def busy(self) -> bool:
-        """Whether a batch is on its way into the stores."""
-        return bool(self._under_way)
+        """Whether a batch is on its way into the stores, or the words of one are still to be caught up."""
+        return bool(self._under_way) or self._behind
 
     async def idle(self) -> None:
         """Wait until nothing is on its way."""
