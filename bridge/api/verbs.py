@@ -83,7 +83,7 @@ class Verb:
         return get_type_hints(self.call).get("ask")
 
     def handler(self, bridge: Bridge) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        """Bind the verb to a bridge as an aiohttp handler."""
+        """Make the aiohttp handler that calls the verb on a bridge."""
         asks = self.asks
 
         async def handle(request: web.Request) -> web.StreamResponse:
